@@ -1,0 +1,1 @@
+//! llingr-kafka
