@@ -87,14 +87,18 @@ fn parse_time(text: &str) -> Option<SystemTime> {
     let [year, month, day] = numbers::<3>(date, '-')?;
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
     let [hour, minute, second] = numbers::<3>(clock, ':')?;
-    if !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 59 {
+    // Before any arithmetic: the numbers are as large as somebody wrote them.
+    if !(1970..=9999).contains(&year)
+        || !(1..=12).contains(&month)
+        || !(1..=days_in(year, month)).contains(&day)
+        || hour > 23
+        || minute > 59
+        || second > 59
+    {
         return None;
     }
     let nanos = fraction_nanos(fraction)?;
     let days = days_before(year) + (1..month).map(|m| days_in(year, m)).sum::<u64>();
-    if !(1..=12).contains(&month) || !(1..=days_in(year, month)).contains(&day) {
-        return None;
-    }
     let seconds = (days + day - 1) * 86_400 + hour * 3600 + minute * 60 + second;
     UNIX_EPOCH.checked_add(Duration::from_secs(seconds) + Duration::from_nanos(nanos))
 }
@@ -285,6 +289,7 @@ mod tests {
             "1969-12-31T00:00:00Z",
             "99999-01-01T00:00:00Z",
             "2024-0-01T00:00:00Z",
+            "2024-9999999999999999999-01T00:00:00Z",
         ] {
             assert_eq!(parse_time(text), None, "{text}");
         }
