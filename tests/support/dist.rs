@@ -44,18 +44,28 @@ impl Dist {
     /// Fetches a version on its first use. Test processes that come at the
     /// same time wait for each other.
     pub(super) fn fetch(version: KafkaVersion) -> Self {
-        require("java", "-version", "a Java runtime, version 17 or newer (Debian: openjdk-17-jre-headless)");
+        require(
+            "java",
+            "-version",
+            "a Java runtime, version 17 or newer (Debian: openjdk-17-jre-headless)",
+        );
         let home = kafka_dir().join(version.number());
-        std::fs::create_dir_all(&home).unwrap_or_else(|e| panic!("cannot create {}: {e}", home.display()));
+        std::fs::create_dir_all(&home)
+            .unwrap_or_else(|e| panic!("cannot create {}: {e}", home.display()));
         let lock_path = home.join("fetch.lock");
-        let lock = File::create(&lock_path).unwrap_or_else(|e| panic!("cannot create {}: {e}", lock_path.display()));
-        lock.lock().unwrap_or_else(|e| panic!("cannot lock {}: {e}", lock_path.display()));
+        let lock = File::create(&lock_path)
+            .unwrap_or_else(|e| panic!("cannot create {}: {e}", lock_path.display()));
+        lock.lock()
+            .unwrap_or_else(|e| panic!("cannot lock {}: {e}", lock_path.display()));
 
         let libs = home.join("libs");
         if !libs.is_dir() {
             download(version, &home, &libs);
         }
-        let dist = Self { class_path: class_path(&libs), archive: home.join("classes.jsa") };
+        let dist = Self {
+            class_path: class_path(&libs),
+            archive: home.join("classes.jsa"),
+        };
         if !dist.archive.is_file() {
             dist.archive_classes(&home);
         }
@@ -76,14 +86,18 @@ impl Dist {
             flag.push(&self.archive);
             java.arg(flag);
         }
-        java.arg("-cp").arg(&self.class_path).arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
+        java.arg("-cp")
+            .arg(&self.class_path)
+            .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
         java
     }
 
     /// Formats the data folder that `config` names.
     pub(super) fn format(&self, config: &Path, cluster_id: &str, more: &[String]) {
         let mut tool = self.java(256, false);
-        tool.args(["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c"]).arg(config).args(more);
+        tool.args(["kafka.tools.StorageTool", "format", "-t", cluster_id, "-c"])
+            .arg(config)
+            .args(more);
         run("Kafka's storage tool", &mut tool);
     }
 
@@ -93,31 +107,50 @@ impl Dist {
     fn archive_classes(&self, home: &Path) {
         let dir = home.join("training");
         let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir_all(&dir).unwrap_or_else(|e| panic!("cannot create {}: {e}", dir.display()));
+        std::fs::create_dir_all(&dir)
+            .unwrap_or_else(|e| panic!("cannot create {}: {e}", dir.display()));
         let (client, controller) = (Port::free(), Port::free());
         let mut p = Properties::default();
         p.set("process.roles", "broker,controller");
         p.set("node.id", 1);
-        p.set("controller.quorum.bootstrap.servers", format!("127.0.0.1:{}", controller.number()));
+        p.set(
+            "controller.quorum.bootstrap.servers",
+            format!("127.0.0.1:{}", controller.number()),
+        );
         p.set("controller.listener.names", "CONTROLLER");
         let (client, controller) = (client.number(), controller.number());
-        p.set("listeners", format!("PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}"));
+        p.set(
+            "listeners",
+            format!("PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}"),
+        );
         p.set("log.dirs", dir.join("data").display());
         let config = p.write(&dir.join("server.properties"));
-        self.format(&config, "bGxpbmdyLXRyYWluaW5nIQ", &["--standalone".to_owned()]);
+        self.format(
+            &config,
+            "bGxpbmdyLXRyYWluaW5nIQ",
+            &["--standalone".to_owned()],
+        );
 
         let mut java = self.java(512, false);
         let mut flag = OsString::from("-XX:ArchiveClassesAtExit=");
         flag.push(&self.archive);
         let mut command = Command::new(java.get_program());
-        command.arg(flag).args(java.get_args()).arg("kafka.Kafka").arg(&config);
+        command
+            .arg(flag)
+            .args(java.get_args())
+            .arg("kafka.Kafka")
+            .arg(&config);
         java = command;
         let log_path = dir.join("log");
-        let log = File::create(&log_path).unwrap_or_else(|e| panic!("cannot create {}: {e}", log_path.display()));
+        let log = File::create(&log_path)
+            .unwrap_or_else(|e| panic!("cannot create {}: {e}", log_path.display()));
         let (broker, _) = Guarded::spawn("the first Kafka broker", &java, guard::Output::File(log));
         wait_until("the first Kafka broker", Duration::from_secs(120), || {
             if let Some(status) = broker.exited() {
-                panic!("the first Kafka broker ended, {status}:\n{}", tail(&log_path, 30));
+                panic!(
+                    "the first Kafka broker ended, {status}:\n{}",
+                    tail(&log_path, 30)
+                );
             }
             std::net::TcpStream::connect(("127.0.0.1", client)).is_ok()
         });
@@ -131,7 +164,11 @@ impl Dist {
 }
 
 fn download(version: KafkaVersion, home: &Path, libs: &Path) {
-    require("mvn", "-version", "Apache Maven (Debian: maven), which fetches Apache Kafka for the tests");
+    require(
+        "mvn",
+        "-version",
+        "Apache Maven (Debian: maven), which fetches Apache Kafka for the tests",
+    );
     let number = version.number();
     let pom = home.join("pom.xml");
     let text = format!(
@@ -152,11 +189,17 @@ fn download(version: KafkaVersion, home: &Path, libs: &Path) {
     let _ = std::fs::remove_dir_all(&partial);
     eprintln!("fetching Apache Kafka {number} with Maven, once");
     let mut mvn = Command::new("mvn");
-    mvn.args(["-q", "-B", "-f"]).arg(&pom).arg("dependency:copy-dependencies");
+    mvn.args(["-q", "-B", "-f"])
+        .arg(&pom)
+        .arg("dependency:copy-dependencies");
     let mut out = OsString::from("-DoutputDirectory=");
     out.push(&partial);
-    run(&format!("mvn, to fetch Apache Kafka {number},"), mvn.arg(out));
-    std::fs::rename(&partial, libs).unwrap_or_else(|e| panic!("cannot rename {}: {e}", partial.display()));
+    run(
+        &format!("mvn, to fetch Apache Kafka {number},"),
+        mvn.arg(out),
+    );
+    std::fs::rename(&partial, libs)
+        .unwrap_or_else(|e| panic!("cannot rename {}: {e}", partial.display()));
 }
 
 /// The jars by name: an archive of classes is good for one exact class path.
@@ -168,13 +211,22 @@ fn class_path(libs: &Path) -> OsString {
         .filter(|path| path.extension().is_some_and(|e| e == "jar"))
         .collect();
     jars.sort();
-    assert!(!jars.is_empty(), "{} holds no jar: remove the folder and run again", libs.display());
-    std::env::join_paths(jars).unwrap_or_else(|e| panic!("a jar's path cannot be in a class path: {e}"))
+    assert!(
+        !jars.is_empty(),
+        "{} holds no jar: remove the folder and run again",
+        libs.display()
+    );
+    std::env::join_paths(jars)
+        .unwrap_or_else(|e| panic!("a jar's path cannot be in a class path: {e}"))
 }
 
 /// Panics, saying what to install, when a program cannot be run.
 pub(super) fn require(program: &str, version_flag: &str, what: &str) {
-    let found = Command::new(program).arg(version_flag).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = Command::new(program)
+        .arg(version_flag)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     assert!(
         found.is_ok_and(|status| status.success()),
         "`{program} {version_flag}` does not run: install {what} and put `{program}` on PATH, \
@@ -184,7 +236,10 @@ pub(super) fn require(program: &str, version_flag: &str, what: &str) {
 
 /// Runs a program to its end and panics with its output if it fails.
 pub(super) fn run(name: &str, command: &mut Command) -> Output {
-    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
     assert!(
         output.status.success(),
         "{name} failed, {}:\n{}{}",

@@ -34,7 +34,9 @@ mod tool_types;
 pub(crate) use certs::{Certs, Identity};
 pub(crate) use child::{Child, ChildSide, Event, child_side};
 pub(crate) use cluster::{Cluster, ClusterBuilder};
-pub(crate) use conn::{Conn, Listener, Login, Mechanism, OTHER_USER, PASSWORD, Sasl, Tls, USER};
+pub(crate) use conn::{
+    Conn, Listener, Login, Mechanism, OTHER_USER, PASSWORD, Sasl, Tls, USER, unsecured_token,
+};
 pub(crate) use dist::KafkaVersion;
 pub(crate) use shared::{SharedBroker, shared_broker, shared_secure_broker};
 pub(crate) use tool::{Pending, Tool, ToolError, Transaction};
@@ -51,9 +53,15 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 /// A name that no other test, process or run uses, starting with `prefix`.
 pub(crate) fn unique(prefix: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("{prefix}-{:x}-{}-{n}", since.as_micros(), std::process::id())
+    format!(
+        "{prefix}-{:x}-{}-{n}",
+        since.as_micros(),
+        std::process::id()
+    )
 }
 
 /// Calls `probe` until it gives a value, and panics naming `what` when that
@@ -65,7 +73,10 @@ pub(crate) fn wait_for<T>(what: &str, limit: Duration, mut probe: impl FnMut() -
         if let Some(value) = probe() {
             return value;
         }
-        assert!(start.elapsed() < limit, "waited {limit:?} in vain for {what}");
+        assert!(
+            start.elapsed() < limit,
+            "waited {limit:?} in vain for {what}"
+        );
         // The pause between two looks at a condition, not the wait itself.
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -82,7 +93,8 @@ pub(crate) fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut(
 fn kafka_dir() -> PathBuf {
     let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let dir = tmp.parent().unwrap_or(tmp).join("kafka");
-    std::fs::create_dir_all(&dir).unwrap_or_else(|e| panic!("cannot create {}: {e}", dir.display()));
+    std::fs::create_dir_all(&dir)
+        .unwrap_or_else(|e| panic!("cannot create {}: {e}", dir.display()));
     dir
 }
 
@@ -92,4 +104,12 @@ fn tail(path: &Path, lines: usize) -> String {
     let text = String::from_utf8_lossy(&bytes);
     let all: Vec<&str> = text.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+/// Held by tests that load the machine, such as those with three brokers, so
+/// that a test binary runs one of them at a time.
+pub(crate) fn one_at_a_time() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    TURN.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
