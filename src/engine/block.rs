@@ -5,7 +5,7 @@
 //! for an async handler) is copied into an [`OwnedRecord`], so that one slow
 //! record never keeps a block of others alive.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
@@ -359,9 +359,4 @@ pub(crate) fn encode_record(
     out[24..32].copy_from_slice(&millis.to_ne_bytes());
     out[32..36].copy_from_slice(&kind.to_ne_bytes());
     Ok(out)
-}
-
-/// Ends the process the way a failed allocation does everywhere else.
-pub(crate) fn out_of_memory(size: usize) -> ! {
-    handle_alloc_error(Layout::from_size_align(size.max(1), ALIGN).unwrap_or(Layout::new::<u64>()))
 }

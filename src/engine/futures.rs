@@ -510,15 +510,12 @@ impl Futures {
         begun: Instant,
         took: Duration,
     ) -> Option<Job> {
-        let timing = self.runner.timing;
         self.report(index, job, |counts| {
             counts.processed += 1;
             counts.traits |= traits.raw();
-            if timing {
-                counts.handled(took);
-                if job.attempts == 0 {
-                    counts.waited(begun.saturating_duration_since(job.handed));
-                }
+            counts.handled(took);
+            if job.attempts == 0 {
+                counts.waited(begun.saturating_duration_since(job.handed));
             }
         });
         self.advance(job)
@@ -549,9 +546,7 @@ impl Futures {
             let mut shard = self.runner.dispatch.events.shard(index);
             let counts = shard.tally.of(&job.assignment.totals);
             count_failure(counts, verdict, panicked);
-            if self.runner.timing {
-                counts.handled(took);
-            }
+            counts.handled(took);
         }
         let attempt = job.attempts + 1;
         let offset = job.record.view().offset();

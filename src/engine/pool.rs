@@ -433,21 +433,20 @@ impl Worker {
             outcome
         });
         self.now = Instant::now();
-        let took = runner.timing.then(|| self.now.duration_since(start));
-        let waited = (runner.timing && attempt == 1).then(|| start.saturating_duration_since(item.handed));
+        let took = self.now.duration_since(start);
+        let waited = (attempt == 1).then(|| start.saturating_duration_since(item.handed));
         let bytes = view.size() as u64;
         match outcome {
             Outcome::Done(traits) => {
                 let traits = traits.raw();
-                self.finished = Some(Finished { seq: item.seq, bytes, took, waited, traits });
+                self.finished = Some(Finished { seq: item.seq, bytes, took: Some(took), waited, traits });
             }
             Outcome::Failed { verdict, text, panicked } => {
                 let offset = view.offset();
                 self.count(a, |counts| {
                     count_failure(counts, verdict, panicked);
-                    if let Some(took) = took {
-                        counts.handled(took.saturating_sub(letter.as_ref().map_or(Duration::ZERO, |l| l.1)));
-                    }
+                    let letter = letter.as_ref().map_or(Duration::ZERO, |l| l.1);
+                    counts.handled(took.saturating_sub(letter));
                 });
                 match letter {
                     Some((Ok(()), spent)) => {

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use llingr_nexus::{DeadLetterHandler, Message, Traits};
 
@@ -19,7 +18,6 @@ pub(crate) struct Runner {
     pub(crate) timer: Arc<Timer>,
     pub(crate) dead_letter: Arc<dyn DeadLetterHandler>,
     pub(crate) retry: RetryPolicy,
-    pub(crate) timing: bool,
 }
 
 /// How a run of the process handler ended.
@@ -123,10 +121,6 @@ impl Runner {
     /// Puts a lane's next record back into the queue.
     pub(crate) fn requeue(&self, single: Single) {
         self.dispatch.push(Work::Single(single));
-    }
-
-    pub(crate) fn now(&self) -> Option<Instant> {
-        self.timing.then(Instant::now)
     }
 }
 

@@ -3,7 +3,8 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/llingr/llingr-kafka/go/internal/engine"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -15,40 +16,41 @@ import (
 // price of a poll vanish, few enough that events are handled in between.
 const pollRecords = 16384
 
-// Consumer is the engine's Source: one member of a group on one topic.
-type Consumer struct {
-	topic  string
-	group  string
-	client *kgo.Client
-	sink   *engine.Engine
+// Member is the engine's Source: one member of a group on one topic.
+type Member struct {
+	settings *Settings
+	traffic  *Traffic
+	topic    string
+	group    string
+	client   atomic.Pointer[kgo.Client] // made by the polling goroutine, used by others
+	sink     *engine.Engine
 
 	headers []engine.Header // scratch of the polling goroutine
-	newCl   func(...kgo.Opt) (*kgo.Client, error)
 }
 
-// NewConsumer returns a consumer that joins when it is first polled. open
-// makes its client from the options given here on top of the connection's.
-func NewConsumer(topic, group string, open func(...kgo.Opt) (*kgo.Client, error)) *Consumer {
-	return &Consumer{topic: topic, group: group, newCl: open}
+// NewMember returns a member that joins when it is first polled.
+func NewMember(s *Settings, t *Traffic) *Member {
+	return &Member{settings: s, traffic: t, topic: s.Topic, group: s.Group}
 }
 
 // join makes the client, which becomes a member of the group by itself.
-func (c *Consumer) join(sink *engine.Engine) error {
+func (c *Member) join(sink *engine.Engine) error {
 	c.sink = sink
-	cl, err := c.newCl(
-		kgo.ConsumerGroup(c.group),
-		kgo.ConsumeTopics(c.topic),
-		kgo.DisableAutoCommit(),
+	cl, err := NewConsumer(c.settings,
+		kgo.WithHooks(c.traffic),
 		// Between a poll and AllowRebalance no partition changes hands, so
 		// records of an earlier ownership cannot slip into a later one.
 		kgo.BlockRebalanceOnPoll(),
-		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, m map[string][]int32) {
+		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, m map[string][]int32) {
+			c.client.Store(cl) // a callback can come before NewConsumer returned
 			sink.Assign(m[c.topic])
 		}),
-		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, m map[string][]int32) {
+		kgo.OnPartitionsRevoked(func(_ context.Context, cl *kgo.Client, m map[string][]int32) {
+			c.client.Store(cl) // a callback can come before NewConsumer returned
 			sink.Revoke(m[c.topic])
 		}),
-		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, m map[string][]int32) {
+		kgo.OnPartitionsLost(func(_ context.Context, cl *kgo.Client, m map[string][]int32) {
+			c.client.Store(cl) // a callback can come before NewConsumer returned
 			sink.Lose(m[c.topic])
 		}),
 		kgo.OnOffsetsFetched(func(_ context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
@@ -59,11 +61,11 @@ func (c *Consumer) join(sink *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	c.client = cl
+	c.client.Store(cl)
 	return nil
 }
 
-func (c *Consumer) offsetsFetched(resp *kmsg.OffsetFetchResponse) {
+func (c *Member) offsetsFetched(resp *kmsg.OffsetFetchResponse) {
 	for _, g := range resp.Groups {
 		for _, t := range g.Topics {
 			for _, p := range t.Partitions {
@@ -81,32 +83,43 @@ func (c *Consumer) offsetsFetched(resp *kmsg.OffsetFetchResponse) {
 }
 
 // Poll implements engine.Source.
-func (c *Consumer) Poll(ctx context.Context, sink *engine.Engine) error {
-	if c.client == nil {
+func (c *Member) Poll(ctx context.Context, sink *engine.Engine) error {
+	cl := c.client.Load()
+	if cl == nil {
 		if err := c.join(sink); err != nil {
 			return err
 		}
+		cl = c.client.Load()
 	}
-	fetches := c.client.PollRecords(ctx, pollRecords)
-	defer c.client.AllowRebalance()
+	fetches := cl.PollRecords(ctx, pollRecords)
+	defer cl.AllowRebalance()
 	if fetches.IsClientClosed() {
 		return errors.New("the Kafka client was closed")
 	}
 	var failure error
+	failed := false
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		if failure != nil {
 			return
 		}
 		if p.Err != nil {
+			failed = true
 			failure = c.fetchFailed(ctx, p.Topic, p.Partition, p.Err)
 			return
 		}
 		failure = c.take(&p)
 	})
+	if failed && failure == nil && fetches.NumRecords() == 0 {
+		// Some errors come back at once: do not spin.
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.settings.PollErrorBackoff):
+		}
+	}
 	return failure
 }
 
-func (c *Consumer) take(p *kgo.FetchTopicPartition) error {
+func (c *Member) take(p *kgo.FetchTopicPartition) error {
 	in := c.sink.Begin(p.Partition, p.HighWatermark)
 	if in == nil {
 		return nil
@@ -132,7 +145,7 @@ func (c *Consumer) take(p *kgo.FetchTopicPartition) error {
 }
 
 // fetchFailed sorts the errors that a poll reports; what it returns is final.
-func (c *Consumer) fetchFailed(ctx context.Context, topic string, partition int32, err error) error {
+func (c *Member) fetchFailed(ctx context.Context, topic string, partition int32, err error) error {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -144,7 +157,7 @@ func (c *Consumer) fetchFailed(ctx context.Context, topic string, partition int3
 	var session *kgo.ErrGroupSession
 	if errors.As(err, &session) {
 		if finalForGroup(session.Err) {
-			return Classify(session.Err, fmt.Sprintf("group %s on topic %s", c.group, c.topic))
+			return Classify(session.Err, Where{Group: c.group, Topic: c.topic})
 		}
 		c.sink.GroupFailed(session.Err)
 		return nil
@@ -180,22 +193,22 @@ func finalForGroup(err error) bool {
 }
 
 // Pause implements engine.Source.
-func (c *Consumer) Pause(partitions []int32) {
-	if c.client != nil {
-		c.client.PauseFetchPartitions(map[string][]int32{c.topic: partitions})
+func (c *Member) Pause(partitions []int32) {
+	if cl := c.client.Load(); cl != nil {
+		cl.PauseFetchPartitions(map[string][]int32{c.topic: partitions})
 	}
 }
 
 // Resume implements engine.Source.
-func (c *Consumer) Resume(partitions []int32) {
-	if c.client != nil {
-		c.client.ResumeFetchPartitions(map[string][]int32{c.topic: partitions})
+func (c *Member) Resume(partitions []int32) {
+	if cl := c.client.Load(); cl != nil {
+		cl.ResumeFetchPartitions(map[string][]int32{c.topic: partitions})
 	}
 }
 
 // Commit implements engine.Source. Metadata that the broker finds too large is
 // left out, and the position committed without it.
-func (c *Consumer) Commit(ctx context.Context, commits []engine.Commit) map[int32]error {
+func (c *Member) Commit(ctx context.Context, commits []engine.Commit) map[int32]error {
 	failed := c.commit(ctx, commits)
 	var bare []engine.Commit
 	for _, cm := range commits {
@@ -213,7 +226,7 @@ func (c *Consumer) Commit(ctx context.Context, commits []engine.Commit) map[int3
 	return failed
 }
 
-func (c *Consumer) commit(ctx context.Context, commits []engine.Commit) map[int32]error {
+func (c *Member) commit(ctx context.Context, commits []engine.Commit) map[int32]error {
 	offsets := make(map[int32]kgo.EpochOffset, len(commits))
 	metadata := make(map[int32]string, len(commits))
 	for _, cm := range commits {
@@ -231,7 +244,7 @@ func (c *Consumer) commit(ctx context.Context, commits []engine.Commit) map[int3
 		return nil
 	})
 	failed := map[int32]error{}
-	c.client.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{c.topic: offsets},
+	c.client.Load().CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{c.topic: offsets},
 		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 			if err != nil {
 				for p := range offsets {
@@ -258,17 +271,33 @@ func (c *Consumer) commit(ctx context.Context, commits []engine.Commit) map[int3
 }
 
 // Leave implements engine.Source.
-func (c *Consumer) Leave(ctx context.Context) error {
-	if c.client == nil {
+func (c *Member) Leave(ctx context.Context) error {
+	cl := c.client.Load()
+	if cl == nil {
 		return nil
 	}
-	return c.client.LeaveGroupContext(ctx)
+	return cl.LeaveGroupContext(ctx)
 }
 
 // Close implements engine.Source. The engine has drained before or does not
 // want to.
-func (c *Consumer) Close() {
-	if c.client != nil {
-		c.client.CloseAllowingRebalance()
+func (c *Member) Close() {
+	if cl := c.client.Load(); cl != nil {
+		cl.CloseAllowingRebalance()
 	}
+}
+
+// brokersMaxAge is how old the list of brokers in Bandwidth may be.
+const brokersMaxAge = time.Minute
+
+// Bandwidth returns what went over the network. The list of brokers comes from
+// the client's metadata and may be a minute old.
+func (c *Member) Bandwidth() Bandwidth {
+	if cl := c.client.Load(); cl != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		// Without an answer the counters are shown without their brokers.
+		_ = c.traffic.RefreshBrokers(ctx, cl, brokersMaxAge)
+	}
+	return c.traffic.Bandwidth()
 }

@@ -46,6 +46,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
+// ResultCode is the number that crosses the boundary.
+func (e *Error) ResultCode() int32 { return e.Code }
+
 // Unwrap returns the cause; nil where the failure was found here.
 func (e *Error) Unwrap() error { return e.Err }
 

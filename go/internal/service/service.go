@@ -16,7 +16,6 @@ import (
 
 	"github.com/llingr/llingr-kafka/go/internal/engine"
 	"github.com/llingr/llingr-kafka/go/internal/kafka"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Host is what the service needs of the process that hosts it.
@@ -55,10 +54,11 @@ const openTimeout = 60 * time.Second
 
 // Service is one engine with all that belongs to it.
 type Service struct {
-	host     Host
-	engine   *engine.Engine
-	settings *kafka.Settings
-	letters  *kafka.DeadLetters
+	host    Host
+	engine  *engine.Engine
+	traffic *kafka.Traffic
+	member  *kafka.Member
+	letters *kafka.DeadLetters
 }
 
 // New reads the configuration, connects and checks what can be checked before
@@ -84,17 +84,13 @@ func New(text []byte, host Host) (*Service, error) {
 	if c.Engine.MemoryLimitBytes > 0 {
 		debug.SetMemoryLimit(c.Engine.MemoryLimitBytes)
 	}
-	s := &Service{host: host, settings: settings}
+	s := &Service{host: host, traffic: kafka.NewTraffic()}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	probe, err := kafka.Open(ctx, settings)
-	if err != nil {
+	if err := kafka.Check(ctx, settings); err != nil {
 		return nil, err
 	}
-	probe.Close()
-	consumer := kafka.NewConsumer(c.Topic, c.Group, func(extra ...kgo.Opt) (*kgo.Client, error) {
-		return settings.NewConsumerClient(extra...)
-	})
+	s.member = kafka.NewMember(settings, s.traffic)
 	s.engine = engine.New(engine.Config{
 		Bounds: engine.Bounds{
 			Records: c.Engine.MaxHeldRecords, Bytes: c.Engine.MaxHeldBytes,
@@ -104,18 +100,15 @@ func New(text []byte, host Host) (*Service, error) {
 		CommitInterval:    ms(c.Engine.CommitIntervalMs),
 		DrainTimeout:      ms(c.Engine.DrainTimeoutMs),
 		AssignmentTimeout: ms(c.Engine.AssignmentTimeoutMs),
-		FetchErrorBail:    settings.PollErrorBail,
-		FetchErrorLog:     settings.PollErrorLog,
+		FetchErrorBail:    settings.PollErrorBailAfter,
+		FetchErrorLog:     settings.PollErrorLogInterval,
 		CommitMetadata:    c.Engine.CommitMetadata,
 		MetadataLimit:     engine.MetadataMax,
 		Topic:             c.Topic,
 		Group:             c.Group,
-	}, host, consumer)
+	}, host, s.member)
 	if len(c.DeadLetterTopics) > 0 {
-		s.letters, err = kafka.NewDeadLetters(settings)
-		if err != nil {
-			return nil, err
-		}
+		s.letters = kafka.NewDeadLetters(settings)
 		s.engine.OnProduce = s.produce
 	}
 	return s, nil
@@ -194,7 +187,7 @@ func (s *Service) produce(topic int, token uint64, record []byte) {
 	}
 	letter := kafka.DeadLetter{Key: r.Key, Value: r.Value}
 	for _, h := range r.Headers {
-		letter.Headers = append(letter.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
+		letter.Headers = append(letter.Headers, kafka.Header{Name: h.Key, Value: h.Value})
 	}
 	s.letters.Produce(topic, letter, func(err error) {
 		if err != nil {
@@ -229,8 +222,8 @@ func (s *Service) Pause(partition int32, paused bool) error {
 func (s *Service) Status() ([]byte, error) {
 	return json.Marshal(struct {
 		engine.Status
-		Bandwidth kafka.BandwidthStatus `json:"bandwidth"`
-	}{s.engine.Status(), s.settings.Bandwidth()})
+		Bandwidth kafka.Bandwidth `json:"bandwidth"`
+	}{s.engine.Status(), s.member.Bandwidth()})
 }
 
 // freeTimeout bounds the wait for the last calls into the host.
