@@ -246,9 +246,16 @@ mod tests {
     fn foreign_text_is_decoded_lossily_and_bounded() {
         let error = LlingrError::from_engine(-13, &[b'a', 0xff, b'b']);
         assert_eq!(error.text(), "a\u{fffd}b");
-        let long = LlingrError::new(ErrorKind::Broker, "\u{e4}".repeat(TEXT_BYTES_MAX));
+        let long = LlingrError::new(ErrorKind::Broker, "\u{20ac}".repeat(TEXT_BYTES_MAX));
         assert!(long.text().len() <= TEXT_BYTES_MAX + 3);
         assert!(long.text().ends_with("..."));
+    }
+
+    #[test]
+    fn an_error_can_leave_its_thread() {
+        fn check<T: Error + Send + Sync + 'static>() {}
+        check::<LlingrError>();
+        check::<OptionsError>();
     }
 
     #[test]

@@ -152,7 +152,7 @@ fn connections_beyond_the_bound_are_turned_away() {
 
 #[test]
 fn a_client_that_does_not_read_is_cut_off() {
-    let body = "x".repeat(64 << 20);
+    let body = "x".repeat(32 << 20);
     let (started, scraped) = mpsc::channel();
     let server = Server::start_with(
         "127.0.0.1:0",
@@ -177,7 +177,7 @@ fn a_client_that_does_not_read_is_cut_off() {
     }
     let mut received = Vec::new();
     let _ = stream.read_to_end(&mut received);
-    assert!(received.len() < 64 << 20, "everything arrived");
+    assert!(received.len() < 32 << 20, "everything arrived");
 }
 
 #[test]
