@@ -134,11 +134,7 @@ impl LlingrError {
     }
 
     pub(crate) fn new(kind: ErrorKind, text: impl Into<String>) -> LlingrError {
-        LlingrError {
-            kind,
-            text: clip(text.into()),
-            source: None,
-        }
+        LlingrError { kind, text: clip(text.into()), source: None }
     }
 
     /// The error of a call that returned `code` and wrote `text`, which may not be UTF-8.
@@ -168,9 +164,7 @@ impl fmt::Display for LlingrError {
 
 impl Error for LlingrError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn Error + 'static))
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
     }
 }
 
@@ -204,18 +198,12 @@ mod tests {
             .lines()
             .filter_map(|line| line.strip_prefix("#define LLINGR_ERR_"))
             .map(|rest| {
-                let number = rest
-                    .split(['(', ')'])
-                    .nth(1)
-                    .expect("a code in parentheses");
+                let number = rest.split(['(', ')']).nth(1).expect("a code in parentheses");
                 number.parse().expect("a number")
             })
             .collect();
-        let ours: BTreeSet<i32> = ErrorKind::ALL
-            .iter()
-            .map(|kind| kind.code())
-            .filter(|code| *code > -50)
-            .collect();
+        let ours: BTreeSet<i32> =
+            ErrorKind::ALL.iter().map(|kind| kind.code()).filter(|code| *code > -50).collect();
         assert_eq!(ours, header);
     }
 
@@ -235,10 +223,7 @@ mod tests {
         let error = LlingrError::from_engine(-7, b"topic orders is missing");
         assert_eq!(error.to_string(), "topic orders is missing (code -7)");
         assert_eq!(error.text(), "topic orders is missing");
-        assert_eq!(
-            LlingrError::from_engine(-9, b"").to_string(),
-            "State (code -9)"
-        );
+        assert_eq!(LlingrError::from_engine(-9, b"").to_string(), "State (code -9)");
         assert!(error.source().is_none());
     }
 

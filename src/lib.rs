@@ -1,18 +1,35 @@
 //! Process Kafka topics in services.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(clippy::undocumented_unsafe_blocks)]
+
 #[cfg(test)]
 mod bless;
-#[allow(dead_code, reason = "errors are made by the parts")]
+#[cfg(feature = "engine")]
+mod engine;
+#[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine makes these errors"))]
 mod error;
 mod log_target;
-#[allow(dead_code, reason = "sources are registered by the parts")]
+#[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine registers itself"))]
 mod metrics;
-#[allow(dead_code, unused_imports, reason = "options are checked by the parts")]
+#[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine checks options"))]
 mod options;
-#[allow(dead_code, reason = "the engine fills it in")]
+#[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine fills it in"))]
 pub mod snapshot;
 
+#[cfg(feature = "dev-broker")]
+pub use engine::devbroker::DevBroker;
+#[cfg(feature = "engine")]
+pub use engine::{
+    AsyncBuilder, AsyncProcessHandler, Builder, DeadLetterTopic, DemuxConfig, Failure,
+    HandlerError, KeylessOrder, Llingr, RetryDecision, RetryPolicy, current_attempt,
+    dead_letter_headers,
+};
 pub use error::{ErrorKind, LlingrError};
+#[cfg(feature = "engine")]
+pub use llingr_nexus::{
+    DeadLetterHandler, Header, Headers, Message, ProcessHandler, ShutdownHandler, Timestamp, Traits,
+};
 pub use log_target::LOG_TARGET;
 pub use metrics::{Metrics, MetricsHandle, OPENMETRICS_CONTENT_TYPE};
 pub use options::{

@@ -70,12 +70,7 @@ struct Inner {
 impl Metrics {
     /// Metrics without a server; see [`handle`](Metrics::handle).
     pub fn registry() -> Metrics {
-        Metrics {
-            inner: Arc::new(Inner {
-                sources: Arc::default(),
-                server: None,
-            }),
-        }
+        Metrics { inner: Arc::new(Inner { sources: Arc::default(), server: None }) }
     }
 
     /// Metrics served over HTTP at `addr` (`"0.0.0.0:9090"`, port 0 = any) under
@@ -104,19 +99,12 @@ impl Metrics {
             move || sources.scrape()
         };
         let server = serve::Server::start(addr, path.into(), content)?;
-        Ok(Metrics {
-            inner: Arc::new(Inner {
-                sources,
-                server: Some(server),
-            }),
-        })
+        Ok(Metrics { inner: Arc::new(Inner { sources, server: Some(server) }) })
     }
 
     /// A handle that renders the metrics.
     pub fn handle(&self) -> MetricsHandle {
-        MetricsHandle {
-            sources: Arc::clone(&self.inner.sources),
-        }
+        MetricsHandle { sources: Arc::clone(&self.inner.sources) }
     }
 
     /// The address that is served, with the real port; `None` without a server.
@@ -183,9 +171,7 @@ impl MetricsHandle {
 
 impl fmt::Debug for MetricsHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MetricsHandle")
-            .field("sources", &self.sources.names())
-            .finish()
+        f.debug_struct("MetricsHandle").field("sources", &self.sources.names()).finish()
     }
 }
 

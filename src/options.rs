@@ -98,11 +98,7 @@ impl Options {
         K: Into<String>,
         V: Into<String>,
     {
-        self.text.extend(
-            options
-                .into_iter()
-                .map(|(key, value)| (key.into(), value.into())),
-        );
+        self.text.extend(options.into_iter().map(|(key, value)| (key.into(), value.into())));
         self
     }
 

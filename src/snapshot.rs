@@ -90,12 +90,7 @@ pub struct Health {
 
 impl Health {
     pub(crate) fn new(state: State) -> Health {
-        Health {
-            state,
-            cause: None,
-            last_progress: None,
-            oldest_blocked: None,
-        }
+        Health { state, cause: None, last_progress: None, oldest_blocked: None }
     }
 
     /// Whether some record has been unfinished for longer than `limit`. While
@@ -111,10 +106,7 @@ impl Health {
     /// ```
     pub fn is_stalled(&self, limit: Duration) -> bool {
         self.state != State::Paused
-            && self
-                .oldest_blocked
-                .as_ref()
-                .is_some_and(|blocked| blocked.age > limit)
+            && self.oldest_blocked.as_ref().is_some_and(|blocked| blocked.age > limit)
     }
 }
 
@@ -135,21 +127,13 @@ pub struct Blocked {
 
 impl Blocked {
     pub(crate) fn new(partition: i32, offset: i64, key: Option<Vec<u8>>, age: Duration) -> Blocked {
-        Blocked {
-            partition,
-            offset,
-            key,
-            age,
-        }
+        Blocked { partition, offset, key, age }
     }
 }
 
 impl fmt::Debug for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let key = self
-            .key
-            .as_ref()
-            .map(|key| format!("{} bytes, hidden", key.len()));
+        let key = self.key.as_ref().map(|key| format!("{} bytes, hidden", key.len()));
         f.debug_struct("Blocked")
             .field("partition", &self.partition)
             .field("offset", &self.offset)
@@ -306,12 +290,7 @@ impl Window {
         processed_count: u64,
         dead_letter_count: u64,
     ) -> Window {
-        Window {
-            from_time,
-            to_time,
-            processed_count,
-            dead_letter_count,
-        }
+        Window { from_time, to_time, processed_count, dead_letter_count }
     }
 }
 
@@ -418,11 +397,7 @@ pub struct OldestBlocked {
 
 impl From<&Blocked> for OldestBlocked {
     fn from(blocked: &Blocked) -> OldestBlocked {
-        OldestBlocked {
-            partition: blocked.partition,
-            offset: blocked.offset,
-            age: blocked.age,
-        }
+        OldestBlocked { partition: blocked.partition, offset: blocked.offset, age: blocked.age }
     }
 }
 
@@ -452,9 +427,7 @@ mod tests {
                 max_process_duration: Duration::from_secs(61),
                 ..Throughput::default()
             },
-            pre_commits: PreCommits {
-                partitions: vec![partition],
-            },
+            pre_commits: PreCommits { partitions: vec![partition] },
             concurrency: Concurrency {
                 guard_active: 2,
                 guard_capacity: 250,
@@ -473,15 +446,9 @@ mod tests {
         let json = serde_json::to_value(sample()).expect("json");
         assert_eq!(json["summary"]["topicName"], "orders");
         assert_eq!(json["summary"]["assignedPartitionCount"], 1);
-        assert_eq!(
-            json["summary"]["lastRebalanceTime"],
-            "2023-11-14T22:13:20.123Z"
-        );
+        assert_eq!(json["summary"]["lastRebalanceTime"], "2023-11-14T22:13:20.123Z");
         assert_eq!(json["summary"]["state"], "failed");
-        assert_eq!(
-            json["throughput"]["windows"][0]["toTime"],
-            "2023-11-14T22:13:21.123Z"
-        );
+        assert_eq!(json["throughput"]["windows"][0]["toTime"], "2023-11-14T22:13:21.123Z");
         assert_eq!(json["throughput"]["windows"][0]["deadLetterCount"], 1);
         assert_eq!(json["throughput"]["avgProcessDuration"], "1.5ms");
         assert_eq!(json["throughput"]["maxProcessDuration"], "1m1s");
@@ -502,10 +469,7 @@ mod tests {
         json["shards"] = serde_json::json!([{"shard": 0}]);
         json["summary"]["more"] = serde_json::json!(1);
         serde_json::from_value::<Snapshot>(json.clone()).expect("tolerated");
-        json["summary"]
-            .as_object_mut()
-            .expect("object")
-            .remove("topicName");
+        json["summary"].as_object_mut().expect("object").remove("topicName");
         let error = serde_json::from_value::<Snapshot>(json).expect_err("missing");
         assert!(error.to_string().contains("topicName"), "{error}");
     }
@@ -517,9 +481,7 @@ mod tests {
             let name = state.as_str().to_uppercase();
             let line = format!("#define LLINGR_STATE_{name} {code}");
             assert!(
-                header
-                    .lines()
-                    .any(|found| found.split(" /*").next().map(str::trim) == Some(&line)),
+                header.lines().any(|found| found.split(" /*").next().map(str::trim) == Some(&line)),
                 "{line}"
             );
             assert_eq!(State::from_code(code as i32), Some(state));
@@ -531,19 +493,12 @@ mod tests {
 
     #[test]
     fn a_blocked_key_is_not_shown() {
-        let blocked = Blocked::new(
-            1,
-            2,
-            Some(b"alice@example.com".to_vec()),
-            Duration::from_secs(3),
-        );
+        let blocked =
+            Blocked::new(1, 2, Some(b"alice@example.com".to_vec()), Duration::from_secs(3));
         let mut health = Health::new(State::Running);
         health.oldest_blocked = Some(blocked.clone());
         let debug = format!("{health:?}");
-        assert!(
-            debug.contains("17 bytes") && !debug.contains("alice"),
-            "{debug}"
-        );
+        assert!(debug.contains("17 bytes") && !debug.contains("alice"), "{debug}");
         assert!(!debug.contains("97, 108"), "{debug}");
         let json = serde_json::to_string(&OldestBlocked::from(&blocked)).expect("json");
         assert!(!json.contains("key"), "{json}");

@@ -69,10 +69,6 @@ impl Block {
         // SAFETY: `len` bytes are initialised (from_raw's contract) and owned.
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
-
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity
-    }
 }
 
 impl Drop for Block {
@@ -177,10 +173,6 @@ impl<'a> RecordView<'a> {
         self.bytes.len()
     }
 
-    pub(crate) fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
     pub(crate) fn key(&self) -> Option<&'a [u8]> {
         self.key
     }
@@ -249,7 +241,9 @@ impl<'a> RecordView<'a> {
         let mut rest = self.headers;
         names
             .iter()
-            .map_while(|name| take_header(&mut rest).ok().map(|(_, value)| Header { key: name, value }))
+            .map_while(|name| {
+                take_header(&mut rest).ok().map(|(_, value)| Header { key: name, value })
+            })
             .collect()
     }
 

@@ -185,19 +185,45 @@ impl DemuxConfig {
             ("runtime_threads", opt(self.runtime_threads, 1), 1, 512, ""),
             ("auto_commit_interval", ms(self.auto_commit_interval), 100, 60_000, " ms"),
             ("drain_timeout", ms(self.drain_timeout), 0, 600_000, " ms"),
-            ("await_assignments_timeout", ms(self.await_assignments_timeout), 5_000, 300_000, " ms"),
+            (
+                "await_assignments_timeout",
+                ms(self.await_assignments_timeout),
+                5_000,
+                300_000,
+                " ms",
+            ),
             ("max_held_records", self.max_held_records, 1, 2_000_000_000, ""),
             ("max_held_bytes", self.max_held_bytes, 1, 1 << 40, " bytes"),
-            ("max_held_records_per_partition", self.partition_records.unwrap_or(1), 1, 2_000_000_000, ""),
-            ("max_held_bytes_per_partition", self.partition_bytes.unwrap_or(1), 1, 1 << 40, " bytes"),
+            (
+                "max_held_records_per_partition",
+                self.partition_records.unwrap_or(1),
+                1,
+                2_000_000_000,
+                "",
+            ),
+            (
+                "max_held_bytes_per_partition",
+                self.partition_bytes.unwrap_or(1),
+                1,
+                1 << 40,
+                " bytes",
+            ),
             ("max_run_ahead", self.max_run_ahead, 64, 1 << 30, ""),
-            ("go_memory_limit", self.go_memory_limit.unwrap_or(1 << 30), 32 << 20, 1 << 44, " bytes"),
+            (
+                "go_memory_limit",
+                self.go_memory_limit.unwrap_or(1 << 30),
+                32 << 20,
+                1 << 44,
+                " bytes",
+            ),
         ];
         for (name, value, min, max, unit) in ranges {
             if value < min || value > max {
                 return Err(LlingrError::new(
                     ErrorKind::Options,
-                    format!("DemuxConfig::{name} is {value}{unit}; it must be between {min} and {max}{unit}"),
+                    format!(
+                        "DemuxConfig::{name} is {value}{unit}; it must be between {min} and {max}{unit}"
+                    ),
                 ));
             }
         }
@@ -210,7 +236,9 @@ impl DemuxConfig {
             {
                 return Err(LlingrError::new(
                     ErrorKind::Options,
-                    format!("DemuxConfig::{name} is {part}, above the {whole} for all partitions together"),
+                    format!(
+                        "DemuxConfig::{name} is {part}, above the {whole} for all partitions together"
+                    ),
                 ));
             }
         }

@@ -30,7 +30,10 @@ fn calls() -> Result<Sender<Call>, LlingrError> {
         .name("llingr-control".into())
         .spawn(move || receiver.into_iter().for_each(|call| call()))
         .map_err(|e| {
-            LlingrError::new(ErrorKind::Runtime, format!("the control thread could not be started: {e}"))
+            LlingrError::new(
+                ErrorKind::Runtime,
+                format!("the control thread could not be started: {e}"),
+            )
         })?;
     let _ = CALLS.set(Mutex::new(sender.clone()));
     Ok(sender)

@@ -71,9 +71,7 @@ impl fmt::Debug for DeadLetterTopic {
 impl DeadLetterTopic {
     /// Letters for `topic`.
     pub fn new(topic: impl Into<String>) -> DeadLetterTopic {
-        DeadLetterTopic {
-            inner: Arc::new(Inner { topic: topic.into(), bound: Mutex::new(None) }),
-        }
+        DeadLetterTopic { inner: Arc::new(Inner { topic: topic.into(), bound: Mutex::new(None) }) }
     }
 
     /// The topic's name.
@@ -100,7 +98,9 @@ impl DeadLetterHandler for DeadLetterTopic {
         let letters = letters.upgrade().ok_or_else(unbound)?;
         let record = encode_record(message, &headers(message, error))
             .map_err(|e| format!("the record cannot become a dead letter: {}", e.0))?;
-        Ok(letters.send(index, record).map_err(|e| format!("dead-letter topic {}: {e}", self.inner.topic))?)
+        Ok(letters
+            .send(index, record)
+            .map_err(|e| format!("dead-letter topic {}: {e}", self.inner.topic))?)
     }
 }
 

@@ -172,6 +172,13 @@ impl Futures {
         }
     }
 
+    /// Calls `f` with each record whose future waits.
+    pub(crate) fn each(&self, mut f: impl FnMut(&PendingRecord)) {
+        for shard in &self.waiting {
+            shard.lock().expect(POISON).values().for_each(&mut f);
+        }
+    }
+
     fn leave(&self) {
         self.pending.fetch_sub(1, Ordering::SeqCst);
         if self.starved.load(Ordering::SeqCst) > 0 {
@@ -191,7 +198,12 @@ struct Pending {
 }
 
 impl Pending {
-    fn enter(futures: &Arc<Futures>, a: &Assignment, record: &OwnedRecord, since: Instant) -> Pending {
+    fn enter(
+        futures: &Arc<Futures>,
+        a: &Assignment,
+        record: &OwnedRecord,
+        since: Instant,
+    ) -> Pending {
         futures.pending.fetch_add(1, Ordering::SeqCst);
         let pending = Pending {
             futures: futures.clone(),
@@ -363,6 +375,8 @@ where
                 // Other partitions' futures may hold the room for long: a
                 // revoke of this one must not wait for them.
                 drop(active);
+                let events = &dispatch.events;
+                events.shard(self.index).tally.of(&assignment.totals).used_overflow += 1;
                 self.futures.room(self.index).await;
                 active = Active::enter(&dispatch, &assignment);
                 start = Instant::now();
@@ -412,10 +426,9 @@ where
             None => Box::pin(future),
         };
         // A fresh budget: records of one driver must not starve each other.
-        let polled = tokio::task::coop::unconstrained(poll_fn(|cx| {
-            Poll::Ready(boxed.as_mut().poll(cx))
-        }))
-        .await;
+        let polled =
+            tokio::task::coop::unconstrained(poll_fn(|cx| Poll::Ready(boxed.as_mut().poll(cx))))
+                .await;
         let begun = *start;
         match polled {
             Poll::Ready(Outcome::Done(traits)) => {
@@ -473,9 +486,7 @@ impl<M> Task<M> {
             let outcome = future.as_mut().await;
             let took = begun.elapsed();
             let next = match outcome {
-                Outcome::Done(traits) => {
-                    self.futures.ended(self.index, &job, traits, begun, took)
-                }
+                Outcome::Done(traits) => self.futures.ended(self.index, &job, traits, begun, took),
                 failed => self.futures.failed(self.index, job, failed, begun).await,
             };
             let Some(next) = next else { return };
@@ -510,8 +521,13 @@ impl Futures {
         begun: Instant,
         took: Duration,
     ) -> Option<Job> {
+        let orphaned = job.assignment.is_released();
         self.report(index, job, |counts| {
-            counts.processed += 1;
+            if orphaned {
+                counts.orphaned += 1;
+            } else {
+                counts.processed += 1;
+            }
             counts.traits |= traits.raw();
             counts.handled(took);
             if job.attempts == 0 {
@@ -539,7 +555,13 @@ impl Futures {
 
     /// Deals with a failed run; returns the lane's next record if the failed
     /// one is done with.
-    async fn failed(&self, index: usize, job: Job, outcome: Outcome, begun: Instant) -> Option<Job> {
+    async fn failed(
+        &self,
+        index: usize,
+        job: Job,
+        outcome: Outcome,
+        begun: Instant,
+    ) -> Option<Job> {
         let Outcome::Failed { verdict, text, panicked } = outcome else { return None };
         let took = begun.elapsed();
         {
@@ -567,7 +589,8 @@ impl Futures {
                 self.advance(&job)
             }
             Err(why) => {
-                let what = format!("the dead-letter handler {why}; the record's own error was: {text}");
+                let what =
+                    format!("the dead-letter handler {why}; the record's own error was: {text}");
                 self.runner.fatal(&job.assignment, offset, &what);
                 None
             }

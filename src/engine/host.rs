@@ -6,13 +6,14 @@
 //! [`Host::reclaim`] after `llingr_engine_free`.
 
 use std::ffi::c_void;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use super::block::{Block, POISON};
 use super::deadletter::LetterBox;
 use super::events::Event;
 use super::guard::contained;
+use super::observe::Observer;
 use super::sys;
 use super::timer::Timer;
 use super::work::{Dispatch, Refused};
@@ -43,6 +44,7 @@ pub(crate) struct Host {
     /// Events that the engine has not returned from yet: their data must live
     /// until its next call.
     lent: Mutex<Vec<Event>>,
+    observer: OnceLock<Weak<Observer>>,
 }
 
 impl Host {
@@ -60,7 +62,13 @@ impl Host {
             said: Mutex::default(),
             changed: Condvar::new(),
             lent: Mutex::default(),
+            observer: OnceLock::new(),
         })
+    }
+
+    /// Lets the observer look in about every second, from the engine's pump.
+    pub(crate) fn observe(&self, observer: &Arc<Observer>) {
+        let _ = self.observer.set(Arc::downgrade(observer));
     }
 
     /// The functions for the engine. Keeps the host alive until `reclaim`.
@@ -158,7 +166,9 @@ fn guarded<R>(ctx: *mut c_void, on_panic: R, body: impl FnOnce(&Host) -> R) -> R
     match contained(|| body(host)) {
         Ok(r) => r,
         Err(panic) => {
-            let _ = contained(|| log::error!(target: crate::LOG_TARGET, "panic in a host function: {panic}"));
+            let _ = contained(
+                || log::error!(target: crate::LOG_TARGET, "panic in a host function: {panic}"),
+            );
             on_panic
         }
     }
@@ -262,6 +272,11 @@ unsafe extern "C" fn events(
         if out.is_null() || max == 0 {
             return sys::LLINGR_HOST_ERR;
         }
+        if let Some(observer) = host.observer.get().and_then(Weak::upgrade)
+            && observer.sample_due()
+        {
+            observer.sample();
+        }
         let mut lent = host.lent.lock().expect(POISON);
         lent.clear();
         host.dispatch.events.collect(&mut lent, max as usize, micros(wait_us), urgent != 0);
@@ -319,9 +334,7 @@ unsafe extern "C" fn released(ctx: *mut c_void, assignment: u32) -> i32 {
 }
 
 unsafe extern "C" fn pause(ctx: *mut c_void, assignment: u32, paused: i32) -> i32 {
-    guarded(ctx, sys::LLINGR_HOST_PANIC, |host| {
-        code(host.dispatch.pause(assignment, paused != 0))
-    })
+    guarded(ctx, sys::LLINGR_HOST_PANIC, |host| code(host.dispatch.pause(assignment, paused != 0)))
 }
 
 unsafe extern "C" fn produced(

@@ -14,10 +14,12 @@ use super::host::Host;
 use super::pool::Pool;
 use super::stats::{Counts, DURATION_BUCKETS, Histogram};
 use crate::error::{ErrorKind, LlingrError};
-use crate::metrics::{
-    AssignedReading, BandwidthReading, BrokerReading, HistogramReading, Identity, MetricsSource,
-    PartitionBandwidth, PartitionReading, Reading,
+use crate::metrics::MetricsSource;
+use crate::metrics::reading::{
+    AssignedReading, BandwidthReading, BrokerReading, Identity, PartitionBandwidth,
+    PartitionReading, Reading,
 };
+use crate::metrics::render::HistogramReading;
 use crate::snapshot::{Blocked, Health, OldestBlocked, Partition, Ready, Snapshot, State, Window};
 
 /// The engine's status as `llingr_engine_status` gives it.
@@ -31,6 +33,7 @@ struct Status {
     commit_errors: u64,
     rebalances: u64,
     partitions: Vec<PartitionStatus>,
+    counters: Vec<PartitionCounters>,
     bandwidth: Bandwidth,
 }
 
@@ -48,12 +51,17 @@ struct PartitionStatus {
     held_bytes: u64,
     span: u64,
     open: u64,
-    skipped: u64,
-    duplicates: u64,
     paused: bool,
     last_progress_ms: i64,
     #[serde(default)]
     failing: String,
+}
+
+#[derive(Deserialize)]
+struct PartitionCounters {
+    partition: i32,
+    skipped: u64,
+    duplicates: u64,
 }
 
 #[derive(Deserialize, Default)]
@@ -306,8 +314,7 @@ impl Observer {
                 .collect();
         }
         s.concurrency.guard_active = self.in_flight() as u64;
-        s.concurrency.guard_capacity =
-            self.limit.load(std::sync::atomic::Ordering::Relaxed) as u64;
+        s.concurrency.guard_capacity = self.limit.load(std::sync::atomic::Ordering::Relaxed) as u64;
         s.oldest_blocked = self.oldest_blocked().as_ref().map(OldestBlocked::from);
         self.throughput(&mut s, all);
         Ok(s)
@@ -335,10 +342,10 @@ impl Observer {
         s.throughput.avg_process_duration = average(&process);
         s.throughput.max_process_duration = longest(&process, Duration::from_millis(1));
         s.throughput.avg_end_to_end_duration = average(&process) + average(&wait);
-        s.throughput.max_end_to_end_duration =
-            longest(&process, Duration::from_millis(1)) + longest(&wait, Duration::from_micros(100));
-        s.throughput.min_end_to_end_duration =
-            shortest(&process, Duration::from_millis(1)) + shortest(&wait, Duration::from_micros(100));
+        s.throughput.max_end_to_end_duration = longest(&process, Duration::from_millis(1))
+            + longest(&wait, Duration::from_micros(100));
+        s.throughput.min_end_to_end_duration = shortest(&process, Duration::from_millis(1))
+            + shortest(&wait, Duration::from_micros(100));
     }
 }
 
@@ -385,7 +392,7 @@ fn shortest<const N: usize>(h: &Histogram<N>, first: Duration) -> Duration {
 }
 
 fn reading<const N: usize>(h: &Histogram<N>) -> HistogramReading {
-    HistogramReading { counts: h.counts.to_vec(), sum: Duration::from_nanos(h.sum_ns) }
+    HistogramReading { counts: h.counts.to_vec(), sum_nanos: h.sum_ns }
 }
 
 impl MetricsSource for Observer {
@@ -402,6 +409,7 @@ impl MetricsSource for Observer {
             .into_iter()
             .map(|(partition, c)| {
                 let status = last.partitions.iter().find(|p| p.partition == partition);
+                let counted = last.counters.iter().find(|c| c.partition == partition);
                 let queued = assignments
                     .iter()
                     .find(|a| status.is_some_and(|s| s.assignment == a.id))
@@ -412,9 +420,11 @@ impl MetricsSource for Observer {
                     errored: c.errored,
                     panicked: c.panicked,
                     dead_lettered: c.dead_lettered,
-                    duplicate: status.map_or(0, |s| s.duplicates),
+                    duplicate: counted.map_or(0, |c| c.duplicates),
+                    orphaned: c.orphaned,
+                    used_overflow: c.used_overflow,
                     retries: c.retries,
-                    skipped: status.map_or(0, |s| s.skipped),
+                    skipped: counted.map_or(0, |c| c.skipped),
                     process_duration: reading::<DURATION_BUCKETS>(&c.process),
                     dead_letter_duration: reading(&c.dead_letter),
                     queue_wait: reading(&c.wait),
@@ -433,7 +443,6 @@ impl MetricsSource for Observer {
                         held_bytes: s.held_bytes,
                         paused: s.paused,
                     }),
-                    ..PartitionReading::default()
                 }
             })
             .collect();

@@ -16,8 +16,8 @@ use llingr_nexus::ProcessHandler;
 use super::block::{OwnedRecord, POISON, RecordView};
 use super::events::Shard;
 use super::guard::{InHandler, contained};
-use super::runner::{Fate, Outcome, Runner, count_failure};
 use super::retry::Verdict;
+use super::runner::{Fate, Outcome, Runner, count_failure};
 use super::work::{Active, Assignment, Batch, MayStart, Running, Single, Waiting, Work};
 
 /// Handlers that take longer get a thread each.
@@ -87,10 +87,8 @@ impl Pool {
         self.wake(limit);
     }
 
-    /// Threads that work, and threads that exist.
-    pub(crate) fn usage(&self) -> (usize, usize) {
-        let all = self.state.lock().expect(POISON).threads.len();
-        (self.awake.load(Ordering::Relaxed), all)
+    fn is_full(&self) -> bool {
+        self.awake.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed)
     }
 
     fn long_handlers(&self) -> bool {
@@ -226,6 +224,8 @@ struct Finished {
     took: Option<Duration>,
     waited: Option<Duration>,
     traits: u64,
+    /// It had to wait for one of the `concurrent_keys`.
+    overflow: bool,
 }
 
 struct Worker {
@@ -294,7 +294,8 @@ impl Worker {
             state.idle.push(self.index);
             self.pool.awake.fetch_sub(1, Ordering::SeqCst);
         }
-        let over = self.pool.awake.load(Ordering::SeqCst) >= self.pool.limit.load(Ordering::Relaxed);
+        let over =
+            self.pool.awake.load(Ordering::SeqCst) >= self.pool.limit.load(Ordering::Relaxed);
         if !over && self.runner.dispatch.unclaimed() > 0 && !self.runner.dispatch.is_dead() {
             let mut state = self.pool.state.lock().expect(POISON);
             if let Some(at) = state.idle.iter().position(|&i| i == self.index) {
@@ -434,12 +435,20 @@ impl Worker {
         });
         self.now = Instant::now();
         let took = self.now.duration_since(start);
+        let overflow = attempt == 1 && self.pool.is_full();
         let waited = (attempt == 1).then(|| start.saturating_duration_since(item.handed));
         let bytes = view.size() as u64;
         match outcome {
             Outcome::Done(traits) => {
                 let traits = traits.raw();
-                self.finished = Some(Finished { seq: item.seq, bytes, took: Some(took), waited, traits });
+                self.finished = Some(Finished {
+                    seq: item.seq,
+                    bytes,
+                    took: Some(took),
+                    waited,
+                    traits,
+                    overflow,
+                });
             }
             Outcome::Failed { verdict, text, panicked } => {
                 let offset = view.offset();
@@ -454,11 +463,23 @@ impl Worker {
                             counts.dead_lettered += 1;
                             counts.lettered(spent);
                         });
-                        self.finished =
-                            Some(Finished { seq: item.seq, bytes, took: None, waited, traits: 0 });
+                        self.finished = Some(Finished {
+                            seq: item.seq,
+                            bytes,
+                            took: None,
+                            waited,
+                            traits: 0,
+                            overflow,
+                        });
                     }
                     Some((Err(why), _)) => {
-                        self.runner.fatal(a, offset, &format!("the dead-letter handler {why}; the record's own error was: {text}"));
+                        self.runner.fatal(
+                            a,
+                            offset,
+                            &format!(
+                                "the dead-letter handler {why}; the record's own error was: {text}"
+                            ),
+                        );
                         return Step::Stop;
                     }
                     None => {
@@ -518,8 +539,13 @@ enum Step {
 
 fn ended(shard: &mut Shard, a: &Assignment, f: &Finished) -> bool {
     let counts = shard.tally.of(&a.totals);
-    counts.processed += 1;
+    if a.is_released() {
+        counts.orphaned += 1;
+    } else {
+        counts.processed += 1;
+    }
     counts.traits |= f.traits;
+    counts.used_overflow += u64::from(f.overflow);
     if let Some(took) = f.took {
         counts.handled(took);
     }

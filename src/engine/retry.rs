@@ -135,16 +135,25 @@ impl RetryPolicy {
 
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.attempts == 0 {
-            return Err("retry: attempts is 0; a record is run at least once, so give 1 for no retry".into());
+            return Err(
+                "retry: attempts is 0; a record is run at least once, so give 1 for no retry"
+                    .into(),
+            );
         }
         if self.first > self.cap {
-            return Err(format!("retry: the first backoff {:?} is above the cap {:?}", self.first, self.cap));
+            return Err(format!(
+                "retry: the first backoff {:?} is above the cap {:?}",
+                self.first, self.cap
+            ));
         }
         if self.cap > LONGEST {
             return Err(format!("retry: the backoff cap {:?} is above {LONGEST:?}", self.cap));
         }
         if !(0.0..=1.0).contains(&self.jitter) {
-            return Err(format!("retry: jitter is {}; it must be between 0.0 and 1.0", self.jitter));
+            return Err(format!(
+                "retry: jitter is {}; it must be between 0.0 and 1.0",
+                self.jitter
+            ));
         }
         Ok(())
     }
@@ -153,7 +162,9 @@ impl RetryPolicy {
     pub(crate) fn after(&self, failure: &Failure<'_>) -> Verdict {
         let decision = match &self.hook {
             None => RetryDecision::Backoff,
-            Some(hook) => super::guard::contained(|| hook(failure)).unwrap_or(RetryDecision::DeadLetter),
+            Some(hook) => {
+                super::guard::contained(|| hook(failure)).unwrap_or(RetryDecision::DeadLetter)
+            }
         };
         match decision {
             RetryDecision::Backoff if failure.attempt < self.attempts => {

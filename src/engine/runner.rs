@@ -111,7 +111,11 @@ impl Runner {
                 Fate::Waits
             }
             Verdict::Stop => {
-                self.fatal(&single.assignment, offset, &format!("the retry policy asked to stop after: {text}"));
+                self.fatal(
+                    &single.assignment,
+                    offset,
+                    &format!("the retry policy asked to stop after: {text}"),
+                );
                 Fate::Fatal
             }
             Verdict::DeadLetter => Fate::Ended,

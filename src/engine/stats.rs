@@ -5,23 +5,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Buckets of durations of handlers: up to 1 ms, then doubling; the last one
-/// is unbounded.
+use crate::metrics::reading::{HANDLER_BUCKETS, QUEUE_BUCKETS};
+
+/// Bounds of [`HANDLER_BUCKETS`] and one bucket without bound.
 pub(crate) const DURATION_BUCKETS: usize = 16;
-/// Buckets of waiting times: up to 0.1 ms, then doubling; the last one is
-/// unbounded.
+/// Bounds of [`QUEUE_BUCKETS`] and one bucket without bound.
 pub(crate) const WAIT_BUCKETS: usize = 19;
 
-const DURATION_FIRST_NS: u64 = 1_000_000;
-const WAIT_FIRST_NS: u64 = 100_000;
-
-fn bucket(ns: u64, first: u64, buckets: usize) -> usize {
-    if ns <= first {
-        return 0;
-    }
-    let doublings = 64 - ((ns - 1) / first).leading_zeros() as usize;
-    doublings.min(buckets - 1)
-}
+const _: () = assert!(HANDLER_BUCKETS.bounds + 1 == DURATION_BUCKETS);
+const _: () = assert!(QUEUE_BUCKETS.bounds + 1 == WAIT_BUCKETS);
 
 /// A histogram of `N` buckets, not cumulative.
 #[derive(Clone, Copy)]
@@ -57,6 +49,8 @@ pub(crate) struct Counts {
     pub(crate) panicked: u64,
     pub(crate) dead_lettered: u64,
     pub(crate) retries: u64,
+    pub(crate) orphaned: u64,
+    pub(crate) used_overflow: u64,
     pub(crate) traits: u64,
     pub(crate) process: Histogram<DURATION_BUCKETS>,
     pub(crate) dead_letter: Histogram<DURATION_BUCKETS>,
@@ -70,6 +64,8 @@ impl Counts {
         self.panicked += other.panicked;
         self.dead_lettered += other.dead_lettered;
         self.retries += other.retries;
+        self.orphaned += other.orphaned;
+        self.used_overflow += other.used_overflow;
         self.traits |= other.traits;
         self.process.add(&other.process);
         self.dead_letter.add(&other.dead_letter);
@@ -78,19 +74,19 @@ impl Counts {
 
     pub(crate) fn handled(&mut self, took: Duration) {
         let ns = took.as_nanos() as u64;
-        self.process.counts[bucket(ns, DURATION_FIRST_NS, DURATION_BUCKETS)] += 1;
+        self.process.counts[HANDLER_BUCKETS.index(ns)] += 1;
         self.process.sum_ns = self.process.sum_ns.wrapping_add(ns);
     }
 
     pub(crate) fn lettered(&mut self, took: Duration) {
         let ns = took.as_nanos() as u64;
-        self.dead_letter.counts[bucket(ns, DURATION_FIRST_NS, DURATION_BUCKETS)] += 1;
+        self.dead_letter.counts[HANDLER_BUCKETS.index(ns)] += 1;
         self.dead_letter.sum_ns = self.dead_letter.sum_ns.wrapping_add(ns);
     }
 
     pub(crate) fn waited(&mut self, wait: Duration) {
         let ns = wait.as_nanos() as u64;
-        self.wait.counts[bucket(ns, WAIT_FIRST_NS, WAIT_BUCKETS)] += 1;
+        self.wait.counts[QUEUE_BUCKETS.index(ns)] += 1;
         self.wait.sum_ns = self.wait.sum_ns.wrapping_add(ns);
     }
 }
@@ -134,27 +130,6 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bucket_includes_its_upper_bound() {
-        let ms = 1_000_000;
-        for (ns, want) in [
-            (0, 0),
-            (ms, 0),
-            (ms + 1, 1),
-            (2 * ms, 1),
-            (2 * ms + 1, 2),
-            (4 * ms, 2),
-            (8192 * ms, 13),
-            (16384 * ms, 14),
-            (16384 * ms + 1, 15),
-            (u64::MAX, 15),
-        ] {
-            assert_eq!(bucket(ns, DURATION_FIRST_NS, DURATION_BUCKETS), want, "{ns}");
-        }
-        assert_eq!(bucket(100_000, WAIT_FIRST_NS, WAIT_BUCKETS), 0);
-        assert_eq!(bucket(100_001, WAIT_FIRST_NS, WAIT_BUCKETS), 1);
-    }
 
     #[test]
     fn sums_add_up() {

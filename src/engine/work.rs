@@ -76,6 +76,7 @@ pub(crate) struct Assignment {
     pub(crate) id: u32,
     pub(crate) partition: i32,
     revoked: AtomicBool,
+    released: AtomicBool,
     paused: AtomicBool,
     /// Executors and pending futures that run records of this assignment.
     active: AtomicUsize,
@@ -90,6 +91,7 @@ impl Assignment {
             id,
             partition,
             revoked: AtomicBool::new(false),
+            released: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             active: AtomicUsize::new(0),
             lanes: Default::default(),
@@ -107,6 +109,11 @@ impl Assignment {
     /// Whether no record may start any more.
     pub(crate) fn is_revoked(&self) -> bool {
         self.revoked.load(Ordering::SeqCst)
+    }
+
+    /// Whether another member may have the partition: what ends now is orphaned.
+    pub(crate) fn is_released(&self) -> bool {
+        self.released.load(Ordering::Relaxed)
     }
 
     fn is_paused(&self) -> bool {
@@ -384,8 +391,13 @@ impl Dispatch {
     pub(crate) fn totals(&self) -> Vec<(i32, Counts)> {
         let totals: Vec<_> =
             self.totals.lock().expect(POISON).iter().map(|(p, t)| (*p, t.clone())).collect();
-        let mut counts: Vec<(i32, Arc<Totals>, Counts)> =
-            totals.into_iter().map(|(p, t)| { let c = t.read(); (p, t, c) }).collect();
+        let mut counts: Vec<(i32, Arc<Totals>, Counts)> = totals
+            .into_iter()
+            .map(|(p, t)| {
+                let c = t.read();
+                (p, t, c)
+            })
+            .collect();
         for shard in self.events.shards() {
             if let Some(of) = &shard.tally.totals
                 && let Some((_, _, c)) = counts.iter_mut().find(|(_, t, _)| Arc::ptr_eq(t, of))
@@ -593,6 +605,7 @@ impl Dispatch {
         let removed = self.assignments.write().expect(POISON).remove(&id);
         let a = removed.ok_or(Refused::UnknownAssignment)?;
         a.revoked.store(true, Ordering::SeqCst);
+        a.released.store(true, Ordering::Relaxed);
         let mut ready = self.ready.lock().expect(POISON);
         let (gone, kept): (VecDeque<_>, VecDeque<_>) =
             ready.queue.drain(..).partition(|w| w.assignment().id == id);

@@ -7,16 +7,12 @@ use super::render::{Definition, DurationBuckets, HistogramReading, Kind, Samples
 use crate::snapshot::State;
 
 /// Buckets of handler durations: 1 ms to 16.4 s.
-pub(crate) const HANDLER_BUCKETS: DurationBuckets = DurationBuckets {
-    first_nanos: 1_000_000,
-    bounds: 15,
-};
+pub(crate) const HANDLER_BUCKETS: DurationBuckets =
+    DurationBuckets { first_nanos: 1_000_000, bounds: 15 };
 
 /// Buckets of the time between fetch and handler: 0.1 ms to 13.1 s.
-pub(crate) const QUEUE_BUCKETS: DurationBuckets = DurationBuckets {
-    first_nanos: 100_000,
-    bounds: 18,
-};
+pub(crate) const QUEUE_BUCKETS: DurationBuckets =
+    DurationBuckets { first_nanos: 100_000, bounds: 18 };
 
 /// Values of the labels that all of an engine's metrics carry.
 #[derive(Debug, Clone)]
@@ -111,25 +107,11 @@ pub(crate) struct PartitionBandwidth {
 const ENGINE: &[&str] = &["topic", "consumer_group", "service", "team"];
 const PARTITION: &[&str] = &["topic", "consumer_group", "service", "team", "partition"];
 const STATE: &[&str] = &["topic", "consumer_group", "service", "team", "state"];
-const COMPRESSION: &[&str] = &[
-    "topic",
-    "consumer_group",
-    "service",
-    "team",
-    "partition",
-    "compression",
-];
+const COMPRESSION: &[&str] =
+    &["topic", "consumer_group", "service", "team", "partition", "compression"];
 const BROKER: &[&str] = &["topic", "consumer_group", "service", "team", "broker_id"];
-const BROKER_INFO: &[&str] = &[
-    "topic",
-    "consumer_group",
-    "service",
-    "team",
-    "broker_id",
-    "host",
-    "port",
-    "rack",
-];
+const BROKER_INFO: &[&str] =
+    &["topic", "consumer_group", "service", "team", "broker_id", "host", "port", "rack"];
 
 /// Declares families and the list of all of them for the documentation.
 macro_rules! families {
@@ -237,17 +219,10 @@ impl Reading {
             self.identity.service,
             self.identity.team,
         ];
-        let assigned = self
-            .partitions
-            .iter()
-            .filter(|partition| partition.assigned.is_some())
-            .count();
+        let assigned =
+            self.partitions.iter().filter(|partition| partition.assigned.is_some()).count();
         samples.add(&COMMITS, &base, Value::Counter(self.commits));
-        samples.add(
-            &COMMIT_FAILURES,
-            &base,
-            Value::Counter(self.commit_failures),
-        );
+        samples.add(&COMMIT_FAILURES, &base, Value::Counter(self.commit_failures));
         samples.add(&REBALANCES, &base, Value::Counter(self.rebalances));
         samples.add(&ASSIGNED, &base, whole(assigned as u64));
         samples.add(&KEYS_LIMIT, &base, whole(self.concurrent_keys_limit));
@@ -317,22 +292,12 @@ impl PartitionReading {
 
 impl BandwidthReading {
     fn collect(self, base: &[Arc<str>], samples: &mut Samples) {
-        let collected = self
-            .last_collection
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .unwrap_or_default();
+        let collected =
+            self.last_collection.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         samples.add(&BROKER_COUNT, base, whole(self.brokers.len() as u64));
         samples.add(&PARTITION_COUNT, base, whole(self.partitions.len() as u64));
-        samples.add(
-            &STATS_INTERVAL,
-            base,
-            Value::Gauge(self.stats_interval.as_secs_f64()),
-        );
-        samples.add(
-            &LAST_COLLECTION,
-            base,
-            Value::Gauge(collected.as_secs_f64()),
-        );
+        samples.add(&STATS_INTERVAL, base, Value::Gauge(self.stats_interval.as_secs_f64()));
+        samples.add(&LAST_COLLECTION, base, Value::Gauge(collected.as_secs_f64()));
         for partition in self.partitions {
             let id = partition.partition.to_string();
             let labels = with(base, [id.as_str()]);
@@ -345,30 +310,14 @@ impl BandwidthReading {
             }
             let codec = partition.compression.as_deref().unwrap_or("unknown");
             let labels = with(base, [id.as_str(), codec]);
-            samples.add(
-                &COMPRESSED_BYTES,
-                &labels,
-                Value::Counter(partition.compressed_bytes),
-            );
-            samples.add(
-                &UNCOMPRESSED_BYTES,
-                &labels,
-                Value::Counter(partition.uncompressed_bytes),
-            );
+            samples.add(&COMPRESSED_BYTES, &labels, Value::Counter(partition.compressed_bytes));
+            samples.add(&UNCOMPRESSED_BYTES, &labels, Value::Counter(partition.uncompressed_bytes));
         }
         for broker in self.brokers {
             let (id, port) = (broker.id.to_string(), broker.port.to_string());
             let labels = with(base, [id.as_str()]);
-            samples.add(
-                &BROKER_RECEIVED,
-                &labels,
-                Value::Counter(broker.received_bytes),
-            );
-            samples.add(
-                &BROKER_TRANSMITTED,
-                &labels,
-                Value::Counter(broker.transmitted_bytes),
-            );
+            samples.add(&BROKER_RECEIVED, &labels, Value::Counter(broker.received_bytes));
+            samples.add(&BROKER_TRANSMITTED, &labels, Value::Counter(broker.transmitted_bytes));
             let rack = broker.rack.as_deref().unwrap_or("");
             let labels = with(base, [id.as_str(), &broker.host, &port, rack]);
             samples.add(&BROKER_INFO_FAMILY, &labels, Value::Whole(1));

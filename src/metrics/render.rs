@@ -101,18 +101,10 @@ impl Samples {
         value: Value,
     ) {
         debug_assert_eq!(definition.labels.len(), labels.len(), "{}", definition.name);
-        let labels = definition
-            .labels
-            .iter()
-            .copied()
-            .zip(labels.iter().cloned())
-            .collect();
+        let labels = definition.labels.iter().copied().zip(labels.iter().cloned()).collect();
         self.families
             .entry(definition.name)
-            .or_insert_with(|| Family {
-                definition,
-                samples: Vec::new(),
-            })
+            .or_insert_with(|| Family { definition, samples: Vec::new() })
             .samples
             .push((labels, value));
     }
@@ -147,9 +139,7 @@ pub(super) fn render(sources: &[Named]) -> String {
 impl Collector for Samples {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
         for family in self.families.values() {
-            let Definition {
-                name, help, kind, ..
-            } = family.definition;
+            let Definition { name, help, kind, .. } = family.definition;
             let metric_type = match kind {
                 Kind::Counter => MetricType::Counter,
                 Kind::Gauge => MetricType::Gauge,
@@ -198,10 +188,7 @@ mod tests {
 
     #[test]
     fn a_bound_belongs_to_its_own_bucket() {
-        let buckets = DurationBuckets {
-            first_nanos: 1_000_000,
-            bounds: 15,
-        };
+        let buckets = DurationBuckets { first_nanos: 1_000_000, bounds: 15 };
         assert_eq!(buckets.len(), 16);
         assert_eq!(buckets.index(0), 0);
         assert_eq!(buckets.index(1_000_000), 0);
@@ -215,17 +202,11 @@ mod tests {
 
     #[test]
     fn the_index_agrees_with_a_search_through_the_bounds() {
-        let buckets = DurationBuckets {
-            first_nanos: 100_000,
-            bounds: 18,
-        };
+        let buckets = DurationBuckets { first_nanos: 100_000, bounds: 18 };
         let bounds: Vec<u64> = (0..18).map(|i| 100_000 << i).collect();
         for base in bounds.iter().copied().chain([1, 50_000]) {
             for nanos in [base - 1, base, base + 1, base + base / 2] {
-                let expected = bounds
-                    .iter()
-                    .position(|bound| nanos <= *bound)
-                    .unwrap_or(18);
+                let expected = bounds.iter().position(|bound| nanos <= *bound).unwrap_or(18);
                 assert_eq!(buckets.index(nanos), expected, "{nanos}");
             }
         }

@@ -72,9 +72,7 @@ struct Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
+        f.debug_struct("Shared").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -124,11 +122,7 @@ impl Server {
             })
             .map_err(failed)?;
         log::info!(target: LOG_TARGET, "metrics are served at http://{address}{}", shared.path);
-        Ok(Server {
-            address,
-            shared,
-            accepting: Mutex::new(Some(accepting)),
-        })
+        Ok(Server { address, shared, accepting: Mutex::new(Some(accepting)) })
     }
 
     pub(super) fn local_addr(&self) -> SocketAddr {
@@ -235,21 +229,19 @@ fn start_worker(stream: TcpStream, id: u64, shared: &Arc<Shared>) -> io::Result<
         // Stop ran before the stream was in the list; it would not have cut it.
         let _ = stream.shutdown(Shutdown::Both);
     }
-    let worker = thread::Builder::new()
-        .name("llingr-scrape".to_owned())
-        .spawn({
-            let shared = Arc::clone(shared);
-            move || {
-                SCRAPING.set(true);
-                let served = catch_unwind(AssertUnwindSafe(|| serve(stream, &shared)));
-                match served {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => log::debug!(target: LOG_TARGET, "metrics: {error}"),
-                    Err(_) => log::error!(target: LOG_TARGET, "metrics: a scrape panicked"),
-                }
-                lock(&shared.open).retain(|(other, _)| *other != id);
+    let worker = thread::Builder::new().name("llingr-scrape".to_owned()).spawn({
+        let shared = Arc::clone(shared);
+        move || {
+            SCRAPING.set(true);
+            let served = catch_unwind(AssertUnwindSafe(|| serve(stream, &shared)));
+            match served {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => log::debug!(target: LOG_TARGET, "metrics: {error}"),
+                Err(_) => log::error!(target: LOG_TARGET, "metrics: a scrape panicked"),
             }
-        });
+            lock(&shared.open).retain(|(other, _)| *other != id);
+        }
+    });
     if worker.is_err() {
         lock(&shared.open).retain(|(other, _)| *other != id);
     }
@@ -258,12 +250,8 @@ fn start_worker(stream: TcpStream, id: u64, shared: &Arc<Shared>) -> io::Result<
 
 /// Says that all places are taken, without waiting for anything.
 fn turn_away(mut stream: TcpStream) {
-    let answer = answer(
-        "503 Service Unavailable",
-        "",
-        "text/plain",
-        "all connections are in use\n",
-    );
+    let answer =
+        answer("503 Service Unavailable", "", "text/plain", "all connections are in use\n");
     if stream.set_nonblocking(true).is_ok() {
         let _ = stream.write(answer.as_bytes());
     }
@@ -272,12 +260,9 @@ fn turn_away(mut stream: TcpStream) {
 fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let answer = match read_request(&mut stream, shared.limits.request)? {
         Request::Line(line) => respond(&line, shared),
-        Request::TooLarge => answer(
-            "431 Request Header Fields Too Large",
-            "",
-            "text/plain",
-            "request too large\n",
-        ),
+        Request::TooLarge => {
+            answer("431 Request Header Fields Too Large", "", "text/plain", "request too large\n")
+        }
         Request::Closed => return Ok(()),
     };
     write_all(&mut stream, answer.as_bytes(), shared.limits.answer)?;
@@ -293,24 +278,14 @@ fn respond(line: &str, shared: &Shared) -> String {
             (method, target)
         }
         _ => {
-            return answer(
-                "400 Bad Request",
-                "",
-                "text/plain",
-                "not an HTTP/1 request\n",
-            );
+            return answer("400 Bad Request", "", "text/plain", "not an HTTP/1 request\n");
         }
     };
     if path_of(target) != Some(shared.path.as_str()) {
         return answer("404 Not Found", "", "text/plain", "not found\n");
     }
     if method != "GET" {
-        return answer(
-            "405 Method Not Allowed",
-            "Allow: GET\r\n",
-            "text/plain",
-            "only GET\n",
-        );
+        return answer("405 Method Not Allowed", "Allow: GET\r\n", "text/plain", "only GET\n");
     }
     answer("200 OK", "", OPENMETRICS_CONTENT_TYPE, &(shared.content)())
 }
@@ -355,15 +330,8 @@ fn read_request(stream: &mut TcpStream, limit: Duration) -> io::Result<Request> 
             Err(error) => return Err(error),
         }
     }
-    let line = request
-        .split(|byte| *byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    Ok(Request::Line(
-        String::from_utf8_lossy(line)
-            .trim_end_matches('\r')
-            .to_owned(),
-    ))
+    let line = request.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Ok(Request::Line(String::from_utf8_lossy(line).trim_end_matches('\r').to_owned()))
 }
 
 fn is_complete(request: &[u8]) -> bool {
@@ -411,10 +379,7 @@ fn remaining(deadline: Instant) -> io::Result<Duration> {
     let time = deadline.saturating_duration_since(Instant::now());
     // The socket options take no zero and count in microseconds.
     if time < Duration::from_micros(1) {
-        return Err(io::Error::new(
-            IoErrorKind::TimedOut,
-            "the client took too long",
-        ));
+        return Err(io::Error::new(IoErrorKind::TimedOut, "the client took too long"));
     }
     Ok(time)
 }

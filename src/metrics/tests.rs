@@ -14,10 +14,8 @@ use crate::snapshot::State;
 const LABELS: &str = r#"topic="orders",consumer_group="billing",service="svc",team="core""#;
 
 fn histogram(buckets: DurationBuckets, nanos: &[u64]) -> HistogramReading {
-    let mut reading = HistogramReading {
-        counts: vec![0; buckets.len()],
-        sum_nanos: nanos.iter().sum(),
-    };
+    let mut reading =
+        HistogramReading { counts: vec![0; buckets.len()], sum_nanos: nanos.iter().sum() };
     for nanos in nanos {
         reading.counts[buckets.index(*nanos)] += 1;
     }
@@ -66,11 +64,7 @@ fn reading() -> Reading {
                     paused: true,
                 }),
             },
-            PartitionReading {
-                partition: 1,
-                processed: 5,
-                ..PartitionReading::default()
-            },
+            PartitionReading { partition: 1, processed: 5, ..PartitionReading::default() },
         ],
         bandwidth: Some(BandwidthReading {
             stats_interval: Duration::from_secs(60),
@@ -106,18 +100,14 @@ impl MetricsSource for Fixed {
 
 fn scrape_of(reading: Reading) -> String {
     let metrics = Metrics::registry();
-    let _registration = metrics
-        .register_engine("engine", Arc::new(Fixed(reading)))
-        .expect("registered");
+    let _registration =
+        metrics.register_engine("engine", Arc::new(Fixed(reading))).expect("registered");
     metrics.handle().scrape()
 }
 
 #[track_caller]
 fn assert_line(text: &str, line: &str) {
-    assert!(
-        text.lines().any(|found| found == line),
-        "{line} is not in:\n{text}"
-    );
+    assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
 }
 
 #[test]
@@ -143,10 +133,7 @@ fn every_value_appears_under_its_name_and_labels() {
         ("lag", 7),
         ("paused", 1),
     ] {
-        assert_line(
-            &text,
-            &format!("llingr_engine_{name}{{{LABELS},partition=\"0\"}} {value}"),
-        );
+        assert_line(&text, &format!("llingr_engine_{name}{{{LABELS},partition=\"0\"}} {value}"));
     }
     assert_line(
         &text,
@@ -162,29 +149,15 @@ fn every_value_appears_under_its_name_and_labels() {
     ] {
         assert_line(&text, &format!("llingr_engine_{name}{{{LABELS}}} {value}"));
     }
-    assert_line(
-        &text,
-        &format!("llingr_engine_state{{{LABELS},state=\"running\"}} 1"),
-    );
-    assert_line(
-        &text,
-        &format!("llingr_engine_state{{{LABELS},state=\"failed\"}} 0"),
-    );
+    assert_line(&text, &format!("llingr_engine_state{{{LABELS},state=\"running\"}} 1"));
+    assert_line(&text, &format!("llingr_engine_state{{{LABELS},state=\"failed\"}} 0"));
 }
 
 #[test]
 fn a_partition_given_up_keeps_its_counters_and_loses_its_gauges() {
     let text = scrape_of(reading());
-    assert_line(
-        &text,
-        &format!("llingr_engine_processed_total{{{LABELS},partition=\"1\"}} 5"),
-    );
-    for name in [
-        "lag",
-        "queue_depth",
-        "oldest_blocked_seconds",
-        "current_offset",
-    ] {
+    assert_line(&text, &format!("llingr_engine_processed_total{{{LABELS},partition=\"1\"}} 5"));
+    for name in ["lag", "queue_depth", "oldest_blocked_seconds", "current_offset"] {
         assert!(
             !text.contains(&format!("llingr_engine_{name}{{{LABELS},partition=\"1\"")),
             "{text}"
@@ -200,48 +173,24 @@ fn bandwidth_has_its_own_families() {
         ("transmitted_bytes_total", 44),
         ("received_messages_total", 45),
     ] {
-        assert_line(
-            &text,
-            &format!("llingr_bandwidth_{name}{{{LABELS},partition=\"0\"}} {value}"),
-        );
+        assert_line(&text, &format!("llingr_bandwidth_{name}{{{LABELS},partition=\"0\"}} {value}"));
     }
-    for (name, value) in [
-        ("compressed_bytes_total", 46),
-        ("uncompressed_bytes_total", 47),
-    ] {
+    for (name, value) in [("compressed_bytes_total", 46), ("uncompressed_bytes_total", 47)] {
         let labels = format!("{LABELS},partition=\"0\",compression=\"unknown\"");
-        assert_line(
-            &text,
-            &format!("llingr_bandwidth_{name}{{{labels}}} {value}"),
-        );
+        assert_line(&text, &format!("llingr_bandwidth_{name}{{{labels}}} {value}"));
     }
     let info = format!("{LABELS},broker_id=\"2\",host=\"b2.example.com\",port=\"9092\",rack=\"a\"");
     assert_line(&text, &format!("llingr_bandwidth_broker_info{{{info}}} 1"));
-    assert_line(
-        &text,
-        &format!("llingr_bandwidth_broker_count{{{LABELS}}} 1"),
-    );
-    assert_line(
-        &text,
-        &format!("llingr_bandwidth_partition_count{{{LABELS}}} 1"),
-    );
-    assert_line(
-        &text,
-        &format!("llingr_bandwidth_stats_interval_seconds{{{LABELS}}} 60.0"),
-    );
+    assert_line(&text, &format!("llingr_bandwidth_broker_count{{{LABELS}}} 1"));
+    assert_line(&text, &format!("llingr_bandwidth_partition_count{{{LABELS}}} 1"));
+    assert_line(&text, &format!("llingr_bandwidth_stats_interval_seconds{{{LABELS}}} 60.0"));
     assert_line(
         &text,
         &format!("llingr_bandwidth_last_collection_timestamp_seconds{{{LABELS}}} 1700000000.0"),
     );
     let broker = format!("{LABELS},broker_id=\"2\"");
-    assert_line(
-        &text,
-        &format!("llingr_bandwidth_broker_received_bytes_total{{{broker}}} 41"),
-    );
-    assert_line(
-        &text,
-        &format!("llingr_bandwidth_broker_transmitted_bytes_total{{{broker}}} 42"),
-    );
+    assert_line(&text, &format!("llingr_bandwidth_broker_received_bytes_total{{{broker}}} 41"));
+    assert_line(&text, &format!("llingr_bandwidth_broker_transmitted_bytes_total{{{broker}}} 42"));
     let mut without = reading();
     without.bandwidth = None;
     assert!(!scrape_of(without).contains("llingr_bandwidth_"));
@@ -261,14 +210,8 @@ fn histograms_cumulate_and_end_with_infinity() {
     bucket("0.002", 2);
     bucket("16.384", 2);
     bucket("+Inf", 3);
-    assert_line(
-        &text,
-        &format!("{name}_count{{{LABELS},partition=\"0\"}} 3"),
-    );
-    assert_line(
-        &text,
-        &format!("{name}_sum{{{LABELS},partition=\"0\"}} 60.002"),
-    );
+    assert_line(&text, &format!("{name}_count{{{LABELS},partition=\"0\"}} 3"));
+    assert_line(&text, &format!("{name}_sum{{{LABELS},partition=\"0\"}} 60.002"));
     let wait = format!(
         "llingr_engine_queue_wait_duration_seconds_bucket{{le=\"0.0001\",{LABELS},partition=\"0\"}} 1"
     );
@@ -297,12 +240,8 @@ fn families_of_several_sources_are_merged_and_described_once() {
     let metrics = Metrics::registry();
     let mut other = reading();
     other.identity.topic = "payments".into();
-    let first = metrics
-        .register_engine("first", Arc::new(Fixed(reading())))
-        .expect("first");
-    let second = metrics
-        .register_engine("second", Arc::new(Fixed(other)))
-        .expect("second");
+    let first = metrics.register_engine("first", Arc::new(Fixed(reading()))).expect("first");
+    let second = metrics.register_engine("second", Arc::new(Fixed(other))).expect("second");
     let text = metrics.handle().scrape();
     for topic in ["orders", "payments"] {
         assert!(
@@ -310,10 +249,7 @@ fn families_of_several_sources_are_merged_and_described_once() {
             "{text}"
         );
     }
-    assert_eq!(
-        text.matches("# TYPE llingr_engine_commits counter").count(),
-        1
-    );
+    assert_eq!(text.matches("# TYPE llingr_engine_commits counter").count(), 1);
     assert_eq!(text.matches("# EOF").count(), 1);
     drop(second);
     assert!(!metrics.handle().scrape().contains("payments"));
@@ -324,14 +260,9 @@ fn families_of_several_sources_are_merged_and_described_once() {
 #[test]
 fn every_family_is_rendered_and_every_rendered_family_is_listed() {
     let text = scrape_of(reading());
-    let mut rendered: Vec<_> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
-        .collect();
-    let mut listed: Vec<_> = DEFINITIONS
-        .iter()
-        .map(|definition| definition.name)
-        .collect();
+    let mut rendered: Vec<_> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let mut listed: Vec<_> = DEFINITIONS.iter().map(|definition| definition.name).collect();
     rendered.sort_unstable();
     listed.sort_unstable();
     assert_eq!(rendered, listed);
@@ -346,13 +277,8 @@ fn names_are_unique_and_sources_bounded() {
     assert_eq!(error.kind(), ErrorKind::MetricsSource);
     assert!(error.to_string().contains("engine"), "{error}");
     drop(first);
-    let all: Vec<_> = (0..SOURCES_MAX)
-        .map(|i| add(&i.to_string()).expect("room"))
-        .collect();
-    assert_eq!(
-        add("more").map(drop).expect_err("full").kind(),
-        ErrorKind::MetricsSource
-    );
+    let all: Vec<_> = (0..SOURCES_MAX).map(|i| add(&i.to_string()).expect("room")).collect();
+    assert_eq!(add("more").map(drop).expect_err("full").kind(), ErrorKind::MetricsSource);
     drop(all);
     drop(add("more").expect("room again"));
 }
@@ -366,27 +292,16 @@ fn a_panicking_source_costs_its_own_values_only() {
         }
     }
     let metrics = Metrics::registry();
-    let _bad = metrics
-        .register_engine("bad", Arc::new(Panics))
-        .expect("bad");
-    let _good = metrics
-        .register_engine("good", Arc::new(Fixed(reading())))
-        .expect("good");
+    let _bad = metrics.register_engine("bad", Arc::new(Panics)).expect("bad");
+    let _good = metrics.register_engine("good", Arc::new(Fixed(reading()))).expect("good");
     let text = metrics.handle().scrape();
-    assert!(
-        text.contains("llingr_engine_commits_total") && text.ends_with("# EOF\n"),
-        "{text}"
-    );
+    assert!(text.contains("llingr_engine_commits_total") && text.ends_with("# EOF\n"), "{text}");
 }
 
 #[test]
 fn values_are_read_at_each_scrape() {
-    static CALLS: Definition = Definition {
-        name: "calls",
-        help: "Calls.",
-        kind: Kind::Counter,
-        labels: &[],
-    };
+    static CALLS: Definition =
+        Definition { name: "calls", help: "Calls.", kind: Kind::Counter, labels: &[] };
     struct Counts(AtomicU64);
     impl SampleSource for Counts {
         fn collect(&self, samples: &mut Samples) {
@@ -395,9 +310,7 @@ fn values_are_read_at_each_scrape() {
         }
     }
     let metrics = Metrics::registry();
-    let _source = metrics
-        .register("counts", Arc::new(Counts(AtomicU64::new(0))))
-        .expect("added");
+    let _source = metrics.register("counts", Arc::new(Counts(AtomicU64::new(0)))).expect("added");
     let handle = metrics.handle();
     assert_line(&handle.scrape(), "calls_total 1");
     assert_line(&handle.scrape(), "calls_total 2");

@@ -110,19 +110,14 @@ impl Key {
 
     /// What a value must be, in words: "an integer, 0..5000 ms".
     pub(crate) fn expectation(&self) -> String {
-        let unit = if self.unit.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", self.unit)
-        };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
         match self.kind {
             Kind::Int => format!("an integer, {}{unit}", self.values.replace('|', " or ")),
             Kind::Bool => "true or false".to_owned(),
             Kind::Enum => format!("one of {}", self.values.replace('|', ", ")),
-            Kind::List => format!(
-                "a comma list without repetition of {}",
-                self.values.replace('|', ", ")
-            ),
+            Kind::List => {
+                format!("a comma list without repetition of {}", self.values.replace('|', ", "))
+            }
             Kind::Text | Kind::Secret => format!("text of {}{unit}", self.values),
             Kind::Path => "the name of a file, not empty".to_owned(),
         }
@@ -154,12 +149,8 @@ impl Catalogue {
 
     /// Names of the keys that one part accepts, sorted.
     pub(crate) fn names_for(&self, part: Part) -> Vec<&'static str> {
-        let mut names: Vec<_> = self
-            .keys
-            .iter()
-            .filter(|key| key.parts.contains(&part))
-            .map(|key| key.name)
-            .collect();
+        let mut names: Vec<_> =
+            self.keys.iter().filter(|key| key.parts.contains(&part)).map(|key| key.name).collect();
         names.sort_unstable();
         names
     }
@@ -177,10 +168,7 @@ impl Catalogue {
             .iter()
             .filter(|key| key.parts.contains(&part))
             .flat_map(|key| {
-                key.aliases
-                    .iter()
-                    .map(|alias| (*alias, key.name))
-                    .chain([(key.name, key.name)])
+                key.aliases.iter().map(|alias| (*alias, key.name)).chain([(key.name, key.name)])
             })
             .map(|(spelling, canonical)| (distance(&wanted, &fold(spelling)), canonical))
             .min()
@@ -215,17 +203,7 @@ impl Catalogue {
 
 fn parse_line(line: &'static str, section: &'static str) -> Result<Key, String> {
     let columns: Vec<&'static str> = line.split('\t').collect();
-    let [
-        name,
-        aliases,
-        type_name,
-        values,
-        unit,
-        default,
-        parts,
-        description,
-    ] = columns[..]
-    else {
+    let [name, aliases, type_name, values, unit, default, parts, description] = columns[..] else {
         return Err(format!("{} columns instead of 8", columns.len()));
     };
     let kind = Kind::parse(type_name).ok_or_else(|| format!("unknown type {type_name}"))?;
@@ -290,11 +268,7 @@ fn distance(a: &[char], b: &[char]) -> usize {
         row[0] = i + 1;
         for (j, cb) in b.iter().enumerate() {
             let above = row[j + 1];
-            row[j + 1] = if ca == cb {
-                diagonal
-            } else {
-                1 + diagonal.min(above).min(row[j])
-            };
+            row[j + 1] = if ca == cb { diagonal } else { 1 + diagonal.min(above).min(row[j]) };
             diagonal = above;
         }
     }
@@ -317,11 +291,7 @@ mod tests {
             }
             match key.kind {
                 Kind::Int | Kind::Text | Kind::Secret => {
-                    assert!(
-                        !key.ranges.is_empty() && !key.unit.is_empty(),
-                        "{}",
-                        key.name
-                    );
+                    assert!(!key.ranges.is_empty() && !key.unit.is_empty(), "{}", key.name);
                 }
                 Kind::Enum | Kind::List | Kind::Bool => {
                     assert!(key.words.len() > 1, "{}", key.name)
@@ -376,10 +346,7 @@ mod tests {
     #[test]
     fn distance_counts_edits() {
         let d = |a: &str, b: &str| {
-            distance(
-                &a.chars().collect::<Vec<_>>(),
-                &b.chars().collect::<Vec<_>>(),
-            )
+            distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>())
         };
         assert_eq!(d("", "abc"), 3);
         assert_eq!(d("abc", ""), 3);

@@ -18,10 +18,7 @@ impl Options {
         let catalogue = Catalogue::get();
         // Canonical key -> (value, the way it was set).
         let mut found: BTreeMap<&'static str, (String, String)> = BTreeMap::new();
-        let typed = self
-            .typed
-            .iter()
-            .map(|(key, value)| (*key, value, "by its setter".to_owned()));
+        let typed = self.typed.iter().map(|(key, value)| (*key, value, "by its setter".to_owned()));
         let text = self
             .text
             .iter()
@@ -44,19 +41,12 @@ impl Options {
         }
         let mut settings = Settings {
             part,
-            values: found
-                .into_iter()
-                .map(|(key, (value, _))| (key, value))
-                .collect(),
+            values: found.into_iter().map(|(key, (value, _))| (key, value)).collect(),
         };
         check_order(&settings)?;
         check_group(&settings)?;
         security::check(&mut settings, self.tls, self.token_provider.is_some())?;
-        Ok(settings
-            .values
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect())
+        Ok(settings.values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 }
 
@@ -87,10 +77,7 @@ impl Settings {
 
     /// The value in force: what was set, or the default.
     fn effective(&self, key: &str) -> Option<i64> {
-        self.get(key)
-            .or_else(|| Catalogue::get().find(key)?.default_for(self.part))?
-            .parse()
-            .ok()
+        self.get(key).or_else(|| Catalogue::get().find(key)?.default_for(self.part))?.parse().ok()
     }
 }
 
@@ -102,10 +89,7 @@ fn resolve<'a>(
 ) -> Result<&'a Key, OptionsError> {
     for (place, text) in [("key", name), ("value", value)] {
         if text.contains('\0') {
-            return Err(OptionsError::Nul {
-                key: clip(name),
-                place,
-            });
+            return Err(OptionsError::Nul { key: clip(name), place });
         }
     }
     let key = catalogue.find(name).ok_or_else(|| OptionsError::Unknown {
@@ -114,10 +98,7 @@ fn resolve<'a>(
         known: catalogue.names_for(part),
     })?;
     if key.is_refused() {
-        return Err(OptionsError::Refused {
-            key: key.name,
-            remedy: key.description,
-        });
+        return Err(OptionsError::Refused { key: key.name, remedy: key.description });
     }
     if !key.parts.contains(&part) {
         return Err(OptionsError::wrong_part(key.name, part, &key.parts));
@@ -127,11 +108,8 @@ fn resolve<'a>(
 
 /// Brings a value into the one form that is passed on, or says what is wrong with it.
 fn normalise(key: &Key, value: &str) -> Result<String, OptionsError> {
-    let in_range = |number: i64| {
-        key.ranges
-            .iter()
-            .any(|(low, high)| (*low..=*high).contains(&number))
-    };
+    let in_range =
+        |number: i64| key.ranges.iter().any(|(low, high)| (*low..=*high).contains(&number));
     let trimmed = value.trim();
     let normal = match key.kind {
         Kind::Int => trimmed
@@ -146,11 +124,7 @@ fn normalise(key: &Key, value: &str) -> Result<String, OptionsError> {
         Kind::Bool | Kind::Enum => word_of(key, trimmed).map(str::to_owned),
         Kind::List => list_of(key, trimmed),
         Kind::Text | Kind::Secret => {
-            let length = if key.unit == "characters" {
-                value.chars().count()
-            } else {
-                value.len()
-            };
+            let length = if key.unit == "characters" { value.chars().count() } else { value.len() };
             in_range(i64::try_from(length).unwrap_or(i64::MAX)).then(|| value.to_owned())
         }
         Kind::Path => (!value.is_empty()).then(|| value.to_owned()),
@@ -163,10 +137,7 @@ fn normalise(key: &Key, value: &str) -> Result<String, OptionsError> {
 }
 
 fn word_of(key: &Key, value: &str) -> Option<&'static str> {
-    key.words
-        .iter()
-        .copied()
-        .find(|word| word.eq_ignore_ascii_case(value))
+    key.words.iter().copied().find(|word| word.eq_ignore_ascii_case(value))
 }
 
 fn list_of(key: &Key, value: &str) -> Option<String> {
@@ -225,9 +196,8 @@ fn check_group(settings: &Settings) -> Result<(), OptionsError> {
         }
     }
     if let Some(id) = settings.get("group.instance.id")
-        && let Some(wrong) = id
-            .chars()
-            .find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-'))
+        && let Some(wrong) =
+            id.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '_' | '-'))
     {
         return Err(OptionsError::Invalid {
             key: "group.instance.id",

@@ -97,18 +97,11 @@ impl OptionsError {
         second: impl Into<String>,
         remedy: impl Into<String>,
     ) -> OptionsError {
-        OptionsError::Conflict {
-            first: first.into(),
-            second: second.into(),
-            remedy: remedy.into(),
-        }
+        OptionsError::Conflict { first: first.into(), second: second.into(), remedy: remedy.into() }
     }
 
     pub(super) fn missing(key: &'static str, needed_by: impl Into<String>) -> OptionsError {
-        OptionsError::Missing {
-            key,
-            needed_by: needed_by.into(),
-        }
+        OptionsError::Missing { key, needed_by: needed_by.into() }
     }
 }
 

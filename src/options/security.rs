@@ -29,12 +29,7 @@ const OIDC_KEYS: &[&str] = &[
 
 const GCP_KEYS: &[&str] = &["gcp.principal", "gcp.credentials.file"];
 
-const AWS_KEYS: &[&str] = &[
-    "aws.region",
-    "aws.profile",
-    "aws.role.arn",
-    "aws.role.session.name",
-];
+const AWS_KEYS: &[&str] = &["aws.region", "aws.profile", "aws.role.arn", "aws.role.session.name"];
 
 /// # TLS
 ///
@@ -66,8 +61,7 @@ impl Options {
         certificate_file: impl Into<String>,
         key_file: impl Into<String>,
     ) -> Options {
-        self.set("ssl.certificate.location", certificate_file)
-            .set("ssl.key.location", key_file)
+        self.set("ssl.certificate.location", certificate_file).set("ssl.key.location", key_file)
     }
 
     /// `ssl.certificate.pem` and `ssl.key.pem`: the same as PEM text.
@@ -76,8 +70,7 @@ impl Options {
         certificate_pem: impl Into<String>,
         key_pem: impl Into<String>,
     ) -> Options {
-        self.set("ssl.certificate.pem", certificate_pem)
-            .set("ssl.key.pem", key_pem)
+        self.set("ssl.certificate.pem", certificate_pem).set("ssl.key.pem", key_pem)
     }
 
     /// `enable.ssl.certificate.verification=false`: any certificate is accepted.
@@ -177,8 +170,7 @@ impl Options {
         F: Fn() -> Result<OAuthToken, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
     {
         self.token_provider = Some(Arc::new(provider));
-        self.set("sasl.mechanism", "OAUTHBEARER")
-            .set("sasl.oauthbearer.method", "callback")
+        self.set("sasl.mechanism", "OAUTHBEARER").set("sasl.oauthbearer.method", "callback")
     }
 
     /// Logs in to Amazon MSK by IAM (engine only), with the credentials that the AWS
@@ -203,15 +195,13 @@ impl Options {
         role_arn: impl Into<String>,
         session_name: impl Into<String>,
     ) -> Options {
-        self.set("aws.role.arn", role_arn)
-            .set("aws.role.session.name", session_name)
+        self.set("aws.role.arn", role_arn).set("aws.role.session.name", session_name)
     }
 
     /// Logs in to Google Cloud's managed Kafka (engine only), with the credentials
     /// that the environment offers. Always over TLS.
     pub fn sasl_gcp_iam(self) -> Options {
-        self.set("sasl.mechanism", "OAUTHBEARER")
-            .set("sasl.oauthbearer.method", "gcp")
+        self.set("sasl.mechanism", "OAUTHBEARER").set("sasl.oauthbearer.method", "gcp")
     }
 
     /// `gcp.principal`: the service account to log in as; default:
@@ -246,9 +236,7 @@ pub(super) fn check(
 ) -> Result<(), OptionsError> {
     check_login(settings, has_provider)?;
     let cloud = cloud_login(settings);
-    let tls_setting = settings
-        .first_of(TLS_KEYS)
-        .or(tls_called.then_some("tls()"));
+    let tls_setting = settings.first_of(TLS_KEYS).or(tls_called.then_some("tls()"));
     let protocol = match settings.get("security.protocol") {
         Some(protocol) => protocol.to_owned(),
         None => {
@@ -268,10 +256,7 @@ pub(super) fn check(
         return Err(OptionsError::conflict(
             key,
             format!("security.protocol={protocol}"),
-            format!(
-                "use {}, or remove {key}",
-                if sasl { "SASL_SSL" } else { "SSL" }
-            ),
+            format!("use {}, or remove {key}", if sasl { "SASL_SSL" } else { "SSL" }),
         ));
     }
     if let (Some(login), false) = (cloud, tls) {
@@ -328,19 +313,11 @@ fn check_certificates(settings: &Settings) -> Result<(), OptionsError> {
     let key = settings.first_of(&["ssl.key.location", "ssl.key.pem"]);
     match (certificate, key) {
         (Some(certificate), None) => Err(OptionsError::missing(
-            if certificate.ends_with(".pem") {
-                "ssl.key.pem"
-            } else {
-                "ssl.key.location"
-            },
+            if certificate.ends_with(".pem") { "ssl.key.pem" } else { "ssl.key.location" },
             format!("{certificate} is of no use without its private key"),
         )),
         (None, Some(key)) => Err(OptionsError::missing(
-            if key.ends_with(".pem") {
-                "ssl.certificate.pem"
-            } else {
-                "ssl.certificate.location"
-            },
+            if key.ends_with(".pem") { "ssl.certificate.pem" } else { "ssl.certificate.location" },
             format!("{key} is of no use without its certificate"),
         )),
         _ => Ok(()),
@@ -370,10 +347,9 @@ fn check_login(settings: &Settings, has_provider: bool) -> Result<(), OptionsErr
         (Some("AWS_MSK_IAM"), _) => &[AWS_KEYS],
         (Some("OAUTHBEARER"), Some("gcp")) => &[GCP_KEYS, &["sasl.oauthbearer.method"]],
         (Some("OAUTHBEARER"), Some("callback")) => &[&["sasl.oauthbearer.method"]],
-        (Some("OAUTHBEARER"), _) => &[
-            OIDC_KEYS,
-            &["sasl.oauthbearer.method", "sasl.oauthbearer.extensions"],
-        ],
+        (Some("OAUTHBEARER"), _) => {
+            &[OIDC_KEYS, &["sasl.oauthbearer.method", "sasl.oauthbearer.extensions"]]
+        }
         (Some(_), _) => &[PASSWORD_KEYS],
         (None, _) => &[],
     };
@@ -449,10 +425,7 @@ fn need(
     if settings.has(key) {
         return Ok(());
     }
-    Err(OptionsError::missing(
-        key,
-        format!("{because}={} needs it", value.unwrap_or_default()),
-    ))
+    Err(OptionsError::missing(key, format!("{because}={} needs it", value.unwrap_or_default())))
 }
 
 fn engine_only(setting: &str, part: Part) -> OptionsError {
@@ -470,9 +443,8 @@ fn check_url(url: &str) -> Result<(), OptionsError> {
         value: "the address".to_owned(),
         expected: expected.to_owned(),
     };
-    let (scheme, rest) = url
-        .split_once("://")
-        .ok_or_else(|| problem("an address that starts with https://"))?;
+    let (scheme, rest) =
+        url.split_once("://").ok_or_else(|| problem("an address that starts with https://"))?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.contains('@') {
         return Err(problem(
@@ -487,9 +459,7 @@ fn check_url(url: &str) -> Result<(), OptionsError> {
         None => authority.split(':').next().unwrap_or_default(),
     };
     let loopback = host.eq_ignore_ascii_case("localhost")
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback());
+        || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     match scheme.to_ascii_lowercase().as_str() {
         "https" => Ok(()),
         "http" if loopback => Ok(()),
@@ -514,9 +484,7 @@ fn check_extensions(extensions: &str) -> Result<(), OptionsError> {
             return Err(invalid("pairs with names of letters only".to_owned()));
         }
         if name == "auth" {
-            return Err(invalid(
-                "without the name auth, which carries the token".to_owned(),
-            ));
+            return Err(invalid("without the name auth, which carries the token".to_owned()));
         }
         if seen.contains(&name) {
             return Err(invalid(format!("without repetition of the name {name}")));

@@ -79,41 +79,19 @@ fn the_last_value_of_one_way_counts() {
 
 #[test]
 fn two_ways_must_agree() {
-    let same = Options::new()
-        .fetch_min_bytes(5)
-        .kafka_option("fetch.min.bytes", "05");
+    let same = Options::new().fetch_min_bytes(5).kafka_option("fetch.min.bytes", "05");
     assert_eq!(engine(&same)["fetch.min.bytes"], "5");
-    let error = refused(
-        Options::new()
-            .fetch_min_bytes(5)
-            .kafka_option("fetch.min.bytes", "6"),
-    );
-    assert!(
-        matches!(
-            error,
-            OptionsError::GivenTwice {
-                key: "fetch.min.bytes",
-                ..
-            }
-        ),
-        "{error}"
-    );
+    let error = refused(Options::new().fetch_min_bytes(5).kafka_option("fetch.min.bytes", "6"));
+    assert!(matches!(error, OptionsError::GivenTwice { key: "fetch.min.bytes", .. }), "{error}");
     let aliases = Options::new()
         .kafka_option("fetch.max.wait.ms", "10")
         .kafka_option("fetch.wait.max.ms", "20");
     let error = refused(aliases).to_string();
-    assert!(
-        error.contains("fetch.max.wait.ms") && error.contains("fetch.wait.max.ms"),
-        "{error}"
-    );
-    let secret = Options::new()
-        .sasl_plain("u", "first-pw")
-        .kafka_option("sasl.password", "second-pw");
+    assert!(error.contains("fetch.max.wait.ms") && error.contains("fetch.wait.max.ms"), "{error}");
+    let secret =
+        Options::new().sasl_plain("u", "first-pw").kafka_option("sasl.password", "second-pw");
     let error = refused(secret).to_string();
-    assert!(
-        error.contains("sasl.password") && !error.contains("-pw"),
-        "{error}"
-    );
+    assert!(error.contains("sasl.password") && !error.contains("-pw"), "{error}");
 }
 
 #[test]
@@ -141,11 +119,7 @@ fn every_integer_is_checked_at_both_ends() {
         }
         assert!(one(key.name, "1.5").validate(part).is_err());
         assert!(one(key.name, "").validate(part).is_err());
-        assert!(
-            one(key.name, "99999999999999999999")
-                .validate(part)
-                .is_err()
-        );
+        assert!(one(key.name, "99999999999999999999").validate(part).is_err());
     }
 }
 
@@ -163,16 +137,8 @@ fn wrong_words_are_refused_with_the_right_ones() {
     for (key, value, word) in [
         ("isolation.level", "committed", "read_committed"),
         ("check.crcs", "yes", "true or false"),
-        (
-            "partition.assignment.strategy",
-            "range,",
-            "cooperative-sticky",
-        ),
-        (
-            "partition.assignment.strategy",
-            "range,range",
-            "without repetition",
-        ),
+        ("partition.assignment.strategy", "range,", "cooperative-sticky"),
+        ("partition.assignment.strategy", "range,range", "without repetition"),
         ("auto.offset.reset", "none", "earliest, latest"),
     ] {
         let error = refused(one(key, value)).to_string();
@@ -186,14 +152,8 @@ fn an_unknown_key_names_the_nearest_and_hides_its_value() {
     let error = refused(one("sasl.pasword", "hunter2"));
     let text = error.to_string();
     assert!(text.contains("did you mean sasl.password?"), "{text}");
-    assert!(
-        text.contains("fetch.min.bytes") && !text.contains("hunter2"),
-        "{text}"
-    );
-    assert!(
-        !text.contains("share.acquire.mode"),
-        "lists keys of another part: {text}"
-    );
+    assert!(text.contains("fetch.min.bytes") && !text.contains("hunter2"), "{text}");
+    assert!(!text.contains("share.acquire.mode"), "lists keys of another part: {text}");
     let far = refused(one("zzz", "1")).to_string();
     assert!(far.contains("\"zzz\" is unknown; known are"), "{far}");
     assert!(refused(one(&"k".repeat(1 << 20), "1")).to_string().len() < 4096);
@@ -202,24 +162,13 @@ fn an_unknown_key_names_the_nearest_and_hides_its_value() {
 #[test]
 fn a_key_of_another_part_is_refused() {
     let error = refused(one("share.acquire.mode", "record_limit")).to_string();
-    assert!(
-        error.contains("no meaning for engine") && error.contains("share"),
-        "{error}"
-    );
-    for key in [
-        "session.timeout.ms",
-        "auto.offset.reset",
-        "isolation.level",
-        "group.instance.id",
-    ] {
+    assert!(error.contains("no meaning for engine") && error.contains("share"), "{error}");
+    for key in ["session.timeout.ms", "auto.offset.reset", "isolation.level", "group.instance.id"] {
         let error = one(key, "x").validate(Part::Share).expect_err(key);
         assert!(matches!(error, OptionsError::WrongPart { .. }), "{error}");
     }
     let typed = Options::new().session_timeout(Duration::from_secs(10));
-    assert!(matches!(
-        typed.validate(Part::Streams),
-        Err(OptionsError::WrongPart { .. })
-    ));
+    assert!(matches!(typed.validate(Part::Streams), Err(OptionsError::WrongPart { .. })));
 }
 
 #[test]
@@ -228,27 +177,19 @@ fn reserved_and_foreign_keys_are_refused_with_a_remedy() {
         let error = refused(one(key.name, "x"));
         let text = error.to_string();
         assert!(matches!(error, OptionsError::Refused { .. }), "{text}");
-        assert!(
-            text.contains(key.name) && text.contains(key.description),
-            "{text}"
-        );
+        assert!(text.contains(key.name) && text.contains(key.description), "{text}");
     }
 }
 
 #[test]
 fn nul_is_refused_in_key_and_value() {
-    for options in [
-        one("client\0.id", "x"),
-        one("client.id", "x\0"),
-        Options::new().client_id("\0"),
-    ] {
+    for options in
+        [one("client\0.id", "x"), one("client.id", "x\0"), Options::new().client_id("\0")]
+    {
         assert!(matches!(refused(options), OptionsError::Nul { .. }));
     }
     let secret = refused(Options::new().sasl_plain("u", "hid\0den")).to_string();
-    assert!(
-        secret.contains("sasl.password") && !secret.contains("den"),
-        "{secret}"
-    );
+    assert!(secret.contains("sasl.password") && !secret.contains("den"), "{secret}");
     assert!(!secret.contains("hid"), "{secret}");
 }
 
@@ -266,17 +207,11 @@ fn text_lengths_and_characters_are_checked() {
 #[test]
 fn times_must_keep_their_order() {
     let error = refused(Options::new().heartbeat_interval(Duration::from_secs(45))).to_string();
-    assert!(
-        error.contains("heartbeat.interval.ms (45000 ms)"),
-        "{error}"
-    );
+    assert!(error.contains("heartbeat.interval.ms (45000 ms)"), "{error}");
     refused(Options::new().session_timeout(Duration::from_secs(3)));
     engine(&Options::new().session_timeout(Duration::from_millis(3001)));
     let backoff = Options::new().retry_backoff(Duration::from_secs(2));
-    assert!(matches!(
-        backoff.validate(Part::Share),
-        Err(OptionsError::Conflict { .. })
-    ));
+    assert!(matches!(backoff.validate(Part::Share), Err(OptionsError::Conflict { .. })));
     let equal = backoff.retry_backoff_max(Duration::from_secs(2));
     equal.validate(Part::Share).expect("equal is allowed");
 }
@@ -290,11 +225,7 @@ fn the_consumer_protocol_refuses_what_the_broker_decides() {
         base().heartbeat_interval(Duration::from_secs(1)),
         base().balance_strategy(BalanceStrategy::Range),
     ] {
-        assert!(
-            refused(options)
-                .to_string()
-                .contains("group.protocol=consumer")
-        );
+        assert!(refused(options).to_string().contains("group.protocol=consumer"));
     }
 }
 
@@ -305,23 +236,14 @@ fn debug_hides_secrets_pem_and_unknown_values() {
         .sasl_plain("shown-user", "hidden-1")
         .tls_client_certificate_pem("hidden-2", "hidden-3")
         .oauthbearer_extensions("key=hidden-4")
-        .kafka_option(
-            "sasl.oauthbearer.token.endpoint.url",
-            "https://me:hidden-5@host/",
-        )
+        .kafka_option("sasl.oauthbearer.token.endpoint.url", "https://me:hidden-5@host/")
         .kafka_option("sasl.jaas.config", "hidden-6")
         .kafka_option("ssl.keystore.key", "hidden-7")
-        .kafka_option(
-            "sasl.oauthbearer.client.credentials.client.secret",
-            "hidden-8",
-        )
+        .kafka_option("sasl.oauthbearer.client.credentials.client.secret", "hidden-8")
         .kafka_option("no.such.key", "hidden-9");
     let debug = format!("{options:?}");
     assert!(!debug.contains("hidden-"), "{debug}");
-    assert!(
-        debug.contains("shown-id") && debug.contains("shown-user"),
-        "{debug}"
-    );
+    assert!(debug.contains("shown-id") && debug.contains("shown-user"), "{debug}");
     assert!(debug.contains("no.such.key"), "{debug}");
 }
 
@@ -343,18 +265,9 @@ mod login {
     #[test]
     fn the_protocol_follows_from_the_setters() {
         assert_eq!(protocol(&Options::new().tls()), "SSL");
-        assert_eq!(
-            protocol(&Options::new().disable_hostname_verification()),
-            "SSL"
-        );
-        assert_eq!(
-            protocol(&Options::new().sasl_plain("u", "p")),
-            "SASL_PLAINTEXT"
-        );
-        assert_eq!(
-            protocol(&Options::new().sasl_scram_sha256("u", "p").tls()),
-            "SASL_SSL"
-        );
+        assert_eq!(protocol(&Options::new().disable_hostname_verification()), "SSL");
+        assert_eq!(protocol(&Options::new().sasl_plain("u", "p")), "SASL_PLAINTEXT");
+        assert_eq!(protocol(&Options::new().sasl_scram_sha256("u", "p").tls()), "SASL_SSL");
         assert_eq!(
             protocol(&Options::new().sasl_scram_sha512("u", "p").tls_ca_pem("x")),
             "SASL_SSL"
@@ -411,10 +324,7 @@ mod login {
             other => panic!("{other}"),
         };
         assert_eq!(missing(one("sasl.username", "u")), "sasl.mechanism");
-        assert_eq!(
-            missing(one("security.protocol", "SASL_SSL")),
-            "sasl.mechanism"
-        );
+        assert_eq!(missing(one("security.protocol", "SASL_SSL")), "sasl.mechanism");
         assert_eq!(missing(one("sasl.mechanisms", "PLAIN")), "sasl.username");
         let user = one("sasl.mechanism", "SCRAM-SHA-256").kafka_option("sasl.username", "u");
         assert_eq!(missing(user), "sasl.password");
@@ -425,18 +335,16 @@ mod login {
         let named = one("sasl.mechanism", "OAUTHBEARER")
             .kafka_option("sasl.oauthbearer.method", "callback");
         assert_eq!(missing(named), "sasl.oauthbearer.method");
-        let session = Options::new()
-            .sasl_aws_msk_iam()
-            .kafka_option("aws.role.session.name", "abc");
+        let session =
+            Options::new().sasl_aws_msk_iam().kafka_option("aws.role.session.name", "abc");
         assert_eq!(missing(session), "aws.role.arn");
     }
 
     #[test]
     fn a_login_contradicts_a_protocol_without_one() {
         for (protocol, remedy) in [("PLAINTEXT", "SASL_PLAINTEXT"), ("SSL", "SASL_SSL")] {
-            let options = Options::new()
-                .sasl_plain("u", "p")
-                .kafka_option("security.protocol", protocol);
+            let options =
+                Options::new().sasl_plain("u", "p").kafka_option("security.protocol", protocol);
             let text = refused(options).to_string();
             assert!(text.contains(remedy) && !text.contains("\"p\""), "{text}");
         }
@@ -444,13 +352,8 @@ mod login {
 
     #[test]
     fn cloud_logins_need_tls_and_take_no_password() {
-        for login in [
-            Options::new().sasl_aws_msk_iam(),
-            Options::new().sasl_gcp_iam(),
-        ] {
-            let plain = login
-                .clone()
-                .kafka_option("security.protocol", "SASL_PLAINTEXT");
+        for login in [Options::new().sasl_aws_msk_iam(), Options::new().sasl_gcp_iam()] {
+            let plain = login.clone().kafka_option("security.protocol", "SASL_PLAINTEXT");
             assert!(refused(plain).to_string().contains("over TLS only"));
             for key in ["sasl.username", "sasl.password"] {
                 let both = login.clone().kafka_option(key, "static-value");
@@ -491,10 +394,7 @@ mod login {
         assert!(error.contains("engine only"), "{error}");
         let gcp = Options::new().sasl_gcp_iam();
         assert!(gcp.validate(Part::Streams).is_err());
-        oidc("https://idp/")
-            .tls()
-            .validate(Part::Share)
-            .expect("oidc is for all");
+        oidc("https://idp/").tls().validate(Part::Share).expect("oidc is for all");
     }
 
     #[test]
@@ -518,10 +418,7 @@ mod login {
             "https://me:pw-in-url@host/",
         ] {
             let error = refused(oidc(bad)).to_string();
-            assert!(
-                !error.contains("pw-in-url") && !error.contains("secret-value"),
-                "{error}"
-            );
+            assert!(!error.contains("pw-in-url") && !error.contains("secret-value"), "{error}");
         }
     }
 
@@ -532,13 +429,7 @@ mod login {
         for bad in ["x", "=v", "a1=v", "auth=v", "a=1,a=2", "a=\u{1}", "a=1,"] {
             let error = refused(with(bad));
             assert!(
-                matches!(
-                    error,
-                    OptionsError::Invalid {
-                        key: "sasl.oauthbearer.extensions",
-                        ..
-                    }
-                ),
+                matches!(error, OptionsError::Invalid { key: "sasl.oauthbearer.extensions", .. }),
                 "{bad}: {error}"
             );
         }
@@ -588,9 +479,8 @@ mod documentation {
             for alias in &key.aliases {
                 write!(name, ", alias `{alias}`").expect("to a string");
             }
-            let mut values = key
-                .values
-                .replace('|', if key.words.is_empty() { " or " } else { ", " });
+            let mut values =
+                key.values.replace('|', if key.words.is_empty() { " or " } else { ", " });
             if !key.unit.is_empty() {
                 write!(values, " {}", key.unit).expect("to a string");
             }
@@ -599,11 +489,7 @@ mod documentation {
                 "| {name} | {} | {values} | {} | {} | {} |",
                 key.type_name,
                 defaults(key),
-                key.parts
-                    .iter()
-                    .map(|part| part.name())
-                    .collect::<Vec<_>>()
-                    .join(", "),
+                key.parts.iter().map(|part| part.name()).collect::<Vec<_>>().join(", "),
                 key.description
             )
             .expect("to a string");
@@ -612,11 +498,7 @@ mod documentation {
     }
 
     fn defaults(key: &catalogue::Key) -> String {
-        let values: Vec<_> = key
-            .parts
-            .iter()
-            .map(|part| key.default_for(*part))
-            .collect();
+        let values: Vec<_> = key.parts.iter().map(|part| key.default_for(*part)).collect();
         if values.iter().all(|value| *value == values[0]) {
             return values[0].unwrap_or_default().to_owned();
         }

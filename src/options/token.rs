@@ -29,10 +29,7 @@ pub struct OAuthToken {
 impl OAuthToken {
     /// A token without extensions.
     pub fn new(token: impl Into<String>) -> OAuthToken {
-        OAuthToken {
-            token: token.into(),
-            extensions: BTreeMap::new(),
-        }
+        OAuthToken { token: token.into(), extensions: BTreeMap::new() }
     }
 
     /// Adds an extension; the last value of a name counts.

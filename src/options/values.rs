@@ -109,32 +109,16 @@ mod tests {
             let words: Vec<_> = all.iter().map(|value| word(*value)).collect();
             assert_eq!(Catalogue::get().find(key).expect(key).words, words, "{key}");
         }
-        check(
-            "partition.assignment.strategy",
-            BalanceStrategy::ALL,
-            BalanceStrategy::as_str,
-        );
-        check(
-            "llingr.client.log.level",
-            ClientLogLevel::ALL,
-            ClientLogLevel::as_str,
-        );
-        check(
-            "isolation.level",
-            IsolationLevel::ALL,
-            IsolationLevel::as_str,
-        );
+        check("partition.assignment.strategy", BalanceStrategy::ALL, BalanceStrategy::as_str);
+        check("llingr.client.log.level", ClientLogLevel::ALL, ClientLogLevel::as_str);
+        check("isolation.level", IsolationLevel::ALL, IsolationLevel::as_str);
         check("group.protocol", GroupProtocol::ALL, GroupProtocol::as_str);
         check(
             "share.acknowledgement.mode",
             ShareAcknowledgementMode::ALL,
             ShareAcknowledgementMode::as_str,
         );
-        check(
-            "share.acquire.mode",
-            ShareAcquireMode::ALL,
-            ShareAcquireMode::as_str,
-        );
+        check("share.acquire.mode", ShareAcquireMode::ALL, ShareAcquireMode::as_str);
         use crate::options::AutoOffsetReset;
         check(
             "auto.offset.reset",

@@ -42,9 +42,7 @@ pub(super) mod optional_time {
         let Some(text) = Option::<String>::deserialize(from)? else {
             return Ok(None);
         };
-        parse_time(&text)
-            .map(Some)
-            .ok_or_else(|| D::Error::custom("not a UTC time in RFC 3339"))
+        parse_time(&text).map(Some).ok_or_else(|| D::Error::custom("not a UTC time in RFC 3339"))
     }
 }
 
@@ -66,9 +64,7 @@ pub(super) mod duration {
 fn format_time(time: SystemTime) -> String {
     let millis = time
         .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-        })
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
         .min(MILLIS_MAX);
     let (year, month, day) = civil(millis / DAY_MS);
     let in_day = millis % DAY_MS;
@@ -110,9 +106,7 @@ fn numbers<const N: usize>(text: &str, separator: char) -> Option<[u64; N]> {
 
 /// Decimal digits only: `parse` alone would take a sign.
 fn digits(text: &str) -> Option<u64> {
-    text.bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| text.parse().ok())?
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
 /// Digits after a point as nanoseconds; further ones are dropped.
@@ -171,11 +165,7 @@ fn format_duration(time: Duration) -> String {
         return format!("{}{name}", decimal(nanos / unit, nanos % unit, unit));
     }
     let seconds = time.as_secs();
-    let rest = decimal(
-        u128::from(seconds % 60),
-        u128::from(time.subsec_nanos()),
-        1_000_000_000,
-    );
+    let rest = decimal(u128::from(seconds % 60), u128::from(time.subsec_nanos()), 1_000_000_000);
     match (seconds / 3600, seconds / 60 % 60) {
         (0, 0) => format!("{rest}s"),
         (0, minutes) => format!("{minutes}m{rest}s"),
@@ -205,9 +195,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
         let (number, after) = rest.split_at(end);
-        let unit_end = after
-            .find(|c: char| c.is_ascii_digit())
-            .unwrap_or(after.len());
+        let unit_end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
         let (unit, after) = after.split_at(unit_end);
         let unit = match unit {
             "h" => 3_600_000_000_000,
@@ -232,10 +220,7 @@ fn scaled(number: &str, unit_nanos: u64) -> Option<Duration> {
     let part = u128::from(fraction_nanos(fraction)?) * u128::from(unit_nanos) / 1_000_000_000;
     let nanos = whole.checked_add(part)?;
     let seconds = u64::try_from(nanos / 1_000_000_000).ok()?;
-    Some(Duration::new(
-        seconds,
-        u32::try_from(nanos % 1_000_000_000).ok()?,
-    ))
+    Some(Duration::new(seconds, u32::try_from(nanos % 1_000_000_000).ok()?))
 }
 
 #[cfg(test)]
@@ -257,10 +242,7 @@ mod tests {
             assert_eq!(format_time(time), text);
             assert_eq!(parse_time(text), Some(time));
         }
-        assert_eq!(
-            format_time(UNIX_EPOCH - Duration::from_secs(1)),
-            "1970-01-01T00:00:00.000Z"
-        );
+        assert_eq!(format_time(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00.000Z");
     }
 
     #[test]
@@ -294,13 +276,7 @@ mod tests {
             assert_eq!(parse_time(text), None, "{text}");
         }
         let exact = parse_time("2024-01-01T00:00:00.123456789123Z").expect("more digits");
-        assert_eq!(
-            exact
-                .duration_since(UNIX_EPOCH)
-                .expect("after")
-                .subsec_nanos(),
-            123_456_789
-        );
+        assert_eq!(exact.duration_since(UNIX_EPOCH).expect("after").subsec_nanos(), 123_456_789);
     }
 
     #[test]
@@ -322,25 +298,12 @@ mod tests {
         }
         assert_eq!(parse_duration("1us"), Some(Duration::from_micros(1)));
         assert_eq!(parse_duration("0"), Some(Duration::ZERO));
-        assert_eq!(
-            parse_duration(&format_duration(Duration::MAX)),
-            Some(Duration::MAX)
-        );
+        assert_eq!(parse_duration(&format_duration(Duration::MAX)), Some(Duration::MAX));
     }
 
     #[test]
     fn what_is_no_duration_is_refused() {
-        for text in [
-            "",
-            "1",
-            "s",
-            "1x",
-            "-1s",
-            "1.s",
-            "1..5s",
-            "99999999999999999999s",
-            "1s2",
-        ] {
+        for text in ["", "1", "s", "1x", "-1s", "1.s", "1..5s", "99999999999999999999s", "1s2"] {
             assert_eq!(parse_duration(text), None, "{text}");
         }
     }

@@ -53,15 +53,9 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 /// A name that no other test, process or run uses, starting with `prefix`.
 pub(crate) fn unique(prefix: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!(
-        "{prefix}-{:x}-{}-{n}",
-        since.as_micros(),
-        std::process::id()
-    )
+    format!("{prefix}-{:x}-{}-{n}", since.as_micros(), std::process::id())
 }
 
 /// Calls `probe` until it gives a value, and panics naming `what` when that
@@ -73,10 +67,7 @@ pub(crate) fn wait_for<T>(what: &str, limit: Duration, mut probe: impl FnMut() -
         if let Some(value) = probe() {
             return value;
         }
-        assert!(
-            start.elapsed() < limit,
-            "waited {limit:?} in vain for {what}"
-        );
+        assert!(start.elapsed() < limit, "waited {limit:?} in vain for {what}");
         // The pause between two looks at a condition, not the wait itself.
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -110,6 +101,5 @@ fn tail(path: &Path, lines: usize) -> String {
 /// that a test binary runs one of them at a time.
 pub(crate) fn one_at_a_time() -> std::sync::MutexGuard<'static, ()> {
     static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    TURN.lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,12 +31,14 @@ type assignment struct {
 	committedMeta string // with this metadata
 	highWatermark int64
 	delivered     uint64
-	skipped       uint64
-	duplicates    uint64
+	counters      *counters
 	lastProgress  time.Time
 	lastEpoch     int32 // leader epoch of the newest delivery
 	failingCause  string
 }
+
+// counters of a partition over all its assignments to this member.
+type counters struct{ skipped, duplicates atomic.Uint64 }
 
 // full says whether the partition is at one of its bounds.
 func (a *assignment) full(b Bounds) bool {

@@ -45,6 +45,7 @@ type Engine struct {
 	mu           sync.Mutex
 	byPartition  map[int32]*assignment
 	byID         map[uint32]*assignment
+	counters     map[int32]*counters // of every partition ever assigned
 	nextID       uint32
 	userPaused   bool
 	pausedParts  map[int32]bool // by the user, one by one
@@ -90,6 +91,7 @@ func New(cfg Config, host Host, source Source) *Engine {
 		byPartition: map[int32]*assignment{},
 		byID:        map[uint32]*assignment{},
 		pausedParts: map[int32]bool{},
+		counters:    map[int32]*counters{},
 		roomFreed:   make(chan struct{}, 1),
 		done:        make(chan struct{}),
 	}

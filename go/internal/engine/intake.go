@@ -228,9 +228,9 @@ func (in *Intake) End() error {
 		in.block = Block{}
 	}
 	a := in.a
+	a.counters.skipped.Add(in.skipped)
+	a.counters.duplicates.Add(in.repeats)
 	a.mu.Lock()
-	a.skipped += in.skipped
-	a.duplicates += in.repeats
 	pause := !a.paused && !a.revoked && a.full(in.e.bounds())
 	if pause {
 		a.paused = true

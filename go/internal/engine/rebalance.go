@@ -22,6 +22,11 @@ func (e *Engine) Assign(partitions []int32) {
 			committed: -1, highWatermark: -1, lastEpoch: -1,
 			lastProgress: time.Now(),
 			byUser:       e.userPaused || e.pausedParts[p],
+			counters:     e.counters[p],
+		}
+		if a.counters == nil {
+			a.counters = &counters{}
+			e.counters[p] = a.counters
 		}
 		if err := e.host.Assigned(a.id, p); err != nil {
 			e.mu.Unlock()

@@ -15,6 +15,15 @@ type Status struct {
 	Rebalances    uint64            `json:"rebalances"`
 	Orphaned      uint64            `json:"orphaned"`
 	Partitions    []PartitionStatus `json:"partitions"`
+	// Counters are of every partition that was ever assigned.
+	Counters []PartitionCounters `json:"counters"`
+}
+
+// PartitionCounters count since the engine's start.
+type PartitionCounters struct {
+	Partition  int32  `json:"partition"`
+	Skipped    uint64 `json:"skipped"`    // had finished before a restart
+	Duplicates uint64 `json:"duplicates"` // fetched again and left out
 }
 
 // PartitionStatus describes one assigned partition. Offsets are -1 when
@@ -32,8 +41,6 @@ type PartitionStatus struct {
 	Span          uint64 `json:"span"`
 	Open          uint64 `json:"open"`
 	Delivered     uint64 `json:"delivered"`
-	Skipped       uint64 `json:"skipped"`
-	Duplicates    uint64 `json:"duplicates"`
 	Paused        bool   `json:"paused"`
 	LastProgress  int64  `json:"lastProgressMs"`
 	Failing       string `json:"failing,omitempty"`
@@ -47,7 +54,7 @@ func (e *Engine) Status() Status {
 		HeldRecords: e.heldRecords.Load(), HeldBytes: e.heldBytes.Load(),
 		Commits: e.commits.Load(), CommitErrors: e.commitFails.Load(),
 		Rebalances: e.rebalances.Load(), Orphaned: e.orphaned.Load(),
-		Partitions: []PartitionStatus{},
+		Partitions: []PartitionStatus{}, Counters: []PartitionCounters{},
 	}
 	if !e.lastRebal.IsZero() {
 		s.LastRebalance = e.lastRebal.UnixMilli()
@@ -55,6 +62,10 @@ func (e *Engine) Status() Status {
 	owned := make([]*assignment, 0, len(e.byPartition))
 	for _, p := range sortedKeys(e.byPartition) {
 		owned = append(owned, e.byPartition[p])
+	}
+	for _, p := range sortedKeys(e.counters) {
+		c := e.counters[p]
+		s.Counters = append(s.Counters, PartitionCounters{p, c.skipped.Load(), c.duplicates.Load()})
 	}
 	e.mu.Unlock()
 	for _, a := range owned {
@@ -80,14 +91,14 @@ func (a *assignment) status() PartitionStatus {
 		LastOffset: a.track.lastOffset, HighWatermark: a.highWatermark, Lag: lag,
 		Held: a.held, HeldBytes: a.heldBytes,
 		Span: a.track.span(), Open: a.track.open,
-		Delivered: a.delivered, Skipped: a.skipped, Duplicates: a.duplicates,
+		Delivered:    a.delivered,
 		Paused:       a.paused || a.byUser,
 		Failing:      a.failingCause,
 		LastProgress: time.Time.UnixMilli(a.lastProgress),
 	}
 }
 
-func sortedKeys(m map[int32]*assignment) []int32 {
+func sortedKeys[V any](m map[int32]V) []int32 {
 	keys := make([]int32, 0, len(m))
 	for p := range m {
 		keys = append(keys, p)

@@ -8,21 +8,12 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn server(limits: Limits) -> Server {
-    Server::start_with(
-        "127.0.0.1:0",
-        "/metrics".to_owned(),
-        || "body\n".to_owned(),
-        limits,
-    )
-    .expect("a free port")
+    Server::start_with("127.0.0.1:0", "/metrics".to_owned(), || "body\n".to_owned(), limits)
+        .expect("a free port")
 }
 
 fn patient() -> Limits {
-    Limits {
-        request: PATIENCE,
-        answer: PATIENCE,
-        linger: Duration::from_secs(1),
-    }
+    Limits { request: PATIENCE, answer: PATIENCE, linger: Duration::from_secs(1) }
 }
 
 fn connect(server: &Server) -> TcpStream {
@@ -41,10 +32,7 @@ fn exchange(server: &Server, request: &[u8]) -> String {
 }
 
 fn get(server: &Server, target: &str) -> String {
-    exchange(
-        server,
-        format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes(),
-    )
+    exchange(server, format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes())
 }
 
 #[test]
@@ -52,10 +40,7 @@ fn a_get_is_answered_with_type_and_length() {
     let server = server(patient());
     let answer = get(&server, "/metrics");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(
-        answer.contains(&format!("Content-Type: {OPENMETRICS_CONTENT_TYPE}\r\n")),
-        "{answer}"
-    );
+    assert!(answer.contains(&format!("Content-Type: {OPENMETRICS_CONTENT_TYPE}\r\n")), "{answer}");
     assert!(
         answer.contains("Content-Length: 5\r\n") && answer.ends_with("\r\n\r\nbody\n"),
         "{answer}"
@@ -65,11 +50,7 @@ fn a_get_is_answered_with_type_and_length() {
 #[test]
 fn a_query_and_the_absolute_form_are_accepted() {
     let server = server(patient());
-    for target in [
-        "/metrics?name=x",
-        "http://host:1/metrics",
-        "http://host/metrics?x",
-    ] {
+    for target in ["/metrics?name=x", "http://host:1/metrics", "http://host/metrics?x"] {
         assert!(get(&server, target).starts_with("HTTP/1.1 200"), "{target}");
     }
     let bare = exchange(&server, b"GET /metrics HTTP/1.0\n\n");
@@ -90,15 +71,8 @@ fn everything_else_is_refused_by_name() {
         assert!(answer.starts_with("HTTP/1.1 405"), "{answer}");
         assert!(answer.contains("Allow: GET\r\n"), "{answer}");
     }
-    for garbage in [
-        "\x16\x03\x01\r\n\r\n",
-        "GET /metrics\r\n\r\n",
-        "GET /metrics FTP/1\r\n\r\n",
-    ] {
-        assert!(
-            exchange(&server, garbage.as_bytes()).starts_with("HTTP/1.1 400"),
-            "{garbage:?}"
-        );
+    for garbage in ["\x16\x03\x01\r\n\r\n", "GET /metrics\r\n\r\n", "GET /metrics FTP/1\r\n\r\n"] {
+        assert!(exchange(&server, garbage.as_bytes()).starts_with("HTTP/1.1 400"), "{garbage:?}");
     }
 }
 
@@ -111,10 +85,7 @@ fn a_request_without_end_is_cut_at_its_bound() {
 
 #[test]
 fn silent_clients_do_not_keep_others_out() {
-    let server = server(Limits {
-        request: Duration::from_millis(200),
-        ..patient()
-    });
+    let server = server(Limits { request: Duration::from_millis(200), ..patient() });
     let silent: Vec<_> = (0..CONNECTIONS_MAX).map(|_| connect(&server)).collect();
     // Whether turned away or let in again depends on time; in the end a place is free.
     let started = Instant::now();
@@ -137,14 +108,10 @@ fn connections_beyond_the_bound_are_turned_away() {
     let mut held: Vec<_> = (0..CONNECTIONS_MAX).map(|_| connect(&server)).collect();
     let mut stream = connect(&server);
     let mut answer = String::new();
-    stream
-        .read_to_string(&mut answer)
-        .expect("an answer without a request");
+    stream.read_to_string(&mut answer).expect("an answer without a request");
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     let mut first = held.swap_remove(0);
-    first
-        .write_all(b"GET /metrics HTTP/1.1\r\n\r\n")
-        .expect("send");
+    first.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("send");
     answer.clear();
     first.read_to_string(&mut answer).expect("answer");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -161,10 +128,7 @@ fn a_client_that_does_not_read_is_cut_off() {
             started.send(()).expect("the test waits");
             body.clone()
         },
-        Limits {
-            answer: Duration::from_millis(200),
-            ..patient()
-        },
+        Limits { answer: Duration::from_millis(200), ..patient() },
     )
     .expect("a free port");
     let mut stream = connect(&server);
@@ -186,12 +150,7 @@ fn an_address_in_use_is_an_error_that_names_it() {
     let address = taken.local_addr().expect("address");
     for error in [
         Server::start(address, "/metrics".to_owned(), String::new).map(drop),
-        Server::start(
-            address.to_string().as_str(),
-            "/metrics".to_owned(),
-            String::new,
-        )
-        .map(drop),
+        Server::start(address.to_string().as_str(), "/metrics".to_owned(), String::new).map(drop),
     ] {
         let error = error.expect_err("taken");
         assert_eq!(error.kind(), ErrorKind::MetricsServer);
@@ -199,12 +158,7 @@ fn an_address_in_use_is_an_error_that_names_it() {
         assert!(std::error::Error::source(&error).is_some());
     }
     let error = Server::start("no port here", "/m".to_owned(), String::new).map(drop);
-    assert!(
-        error
-            .expect_err("bad address")
-            .to_string()
-            .contains("no port here")
-    );
+    assert!(error.expect_err("bad address").to_string().contains("no port here"));
 }
 
 #[test]
@@ -271,11 +225,9 @@ fn the_last_owner_may_go_away_inside_a_scrape() {
 
 #[test]
 fn unspecified_addresses_are_reached_by_loopback() {
-    for (address, expected) in [
-        ("0.0.0.0:5", "127.0.0.1:5"),
-        ("[::]:5", "[::1]:5"),
-        ("10.0.0.1:5", "10.0.0.1:5"),
-    ] {
+    for (address, expected) in
+        [("0.0.0.0:5", "127.0.0.1:5"), ("[::]:5", "[::1]:5"), ("10.0.0.1:5", "10.0.0.1:5")]
+    {
         let address: SocketAddr = address.parse().expect("address");
         assert_eq!(reachable(address).to_string(), expected);
     }
