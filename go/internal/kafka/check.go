@@ -22,6 +22,7 @@ const (
 	// Repetitions of a request whose answer says "not yet": metadata that has
 	// not reached this broker, a coordinator that is being elected.
 	topicTries       = 4
+	createTries      = 10
 	coordinatorTries = 40
 	checkBackoff     = 100 * time.Millisecond
 	checkBackoffMax  = time.Second
@@ -194,7 +195,7 @@ func (c *checker) topics(ctx context.Context) error {
 func (c *checker) topicsUsable(ctx context.Context, topics []string, create bool, operation int32, what, purpose string) error {
 	tries := topicTries
 	if create {
-		tries = coordinatorTries
+		tries = createTries
 	}
 	return c.repeat(ctx, tries, Where{Topic: topics[0]}, func(ctx context.Context) (bool, *Error) {
 		request := kmsg.NewPtrMetadataRequest()
@@ -209,7 +210,11 @@ func (c *checker) topicsUsable(ctx context.Context, topics []string, create bool
 		if err != nil {
 			return false, c.requestError(err, Where{Topic: topics[0]})
 		}
-		return topicsError(answer, topics, operation, what, purpose)
+		again, e := topicsError(answer, topics, operation, what, purpose)
+		if e != nil && create && errors.Is(e.Err, kerr.UnknownTopicOrPartition) {
+			e.Text += "; allow.auto.create.topics is set, but the broker did not create it (auto.create.topics.enable, or the right to create)"
+		}
+		return again, e
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +175,32 @@ func TestAMissingTopicIsCreatedWhenAllowed(t *testing.T) {
 	config.DeadLetterTopics = nil
 	if err := check(t, config); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestATopicThatTheBrokerWillNotCreate(t *testing.T) {
+	_, config := startCluster(t)
+	config.Topic = "new"
+	config.Options = map[string]string{"allow.auto.create.topics": "true"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	wantError(t, Check(ctx, mustParse(t, config)), CodeTopic, `topic "new"`, "does not exist", "auto.create.topics.enable")
+}
+
+func TestWithoutResetAMissingCommitIsAnError(t *testing.T) {
+	_, config := startCluster(t)
+	s := mustParse(t, config)
+	s.OffsetReset = ResetNone
+	client, err := NewConsumer(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	fetches := client.PollFetches(ctx)
+	if err := fetches.Err(); err == nil || ctx.Err() != nil {
+		t.Errorf("no error for partitions without a commit: %v", err)
 	}
 }
 
@@ -365,5 +393,16 @@ func TestServerNameOfTheConfigurationIsKept(t *testing.T) {
 	defer server.Close()
 	if _, err := d.handshake(t.Context(), client, "no-port", time.Now().Add(time.Second)); err == nil {
 		t.Error("an address without port was accepted")
+	}
+}
+
+func TestSoftwareVersionIsThatOfTheCrate(t *testing.T) {
+	manifest, err := os.ReadFile("../../../Cargo.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^version = "([^"]+)"`).FindSubmatch(manifest)
+	if version == nil || string(version[1]) != softwareVersion {
+		t.Errorf("the crate has version %s, brokers are told %s", version, softwareVersion)
 	}
 }
