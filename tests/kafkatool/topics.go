@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -22,20 +26,37 @@ type brokersReply struct {
 	Nodes      []int32 `json:"nodes"`
 }
 
+// metadata asks a broker. kadm answers the same question from a cache, which
+// would hide what a test has just done to the cluster.
+func metadata(ctx context.Context, cl *kgo.Client, topics ...string) (*kmsg.MetadataResponse, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	// Not nil, which would mean all topics.
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	for _, topic := range topics {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(topic)
+		req.Topics = append(req.Topics, t)
+	}
+	return req.RequestWith(ctx, cl)
+}
+
 // brokers lists the live brokers. In KRaft mode a fenced broker is not among
 // them, so this is also the test for "ready".
 func brokers(ctx context.Context, s *session, c conn, _ none) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
-	meta, err := adm.BrokerMetadata(ctx)
+	meta, err := metadata(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
-	ids := meta.Brokers.NodeIDs()
-	sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
-	return brokersReply{Cluster: meta.Cluster, Controller: meta.Controller, Nodes: ids}, nil
+	out := brokersReply{Cluster: deref(meta.ClusterID), Controller: meta.ControllerID}
+	for _, b := range meta.Brokers {
+		out.Nodes = append(out.Nodes, b.NodeID)
+	}
+	slices.Sort(out.Nodes)
+	return out, nil
 }
 
 type createTopicArgs struct {
@@ -81,10 +102,9 @@ func createTopic(ctx context.Context, s *session, c conn, a createTopicArgs) (an
 			return nil, fmt.Errorf("topic %s: %w (%s)", a.Topic, err, deref(r.ErrorMessage))
 		}
 	}
-	adm := kadm.NewClient(cl)
 	var out topicReply
 	err = eventually(ctx, "leaders of topic "+a.Topic, func() (bool, error) {
-		out, err = topicState(ctx, adm, a.Topic)
+		out, err = topicState(ctx, cl, a.Topic)
 		if err != nil || len(out.Partitions) != want {
 			return false, err
 		}
@@ -107,11 +127,11 @@ func deref(s *string) string {
 
 // deleteTopic returns once the topic is gone from the metadata.
 func deleteTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := adm.DeleteTopic(ctx, a.Topic)
+	resp, err := kadm.NewClient(cl).DeleteTopic(ctx, a.Topic)
 	if err == nil {
 		err = resp.Err
 	}
@@ -119,11 +139,11 @@ func deleteTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, err
 		return nil, fmt.Errorf("topic %s: %w", a.Topic, err)
 	}
 	return nil, eventually(ctx, "the end of topic "+a.Topic, func() (bool, error) {
-		listed, err := adm.ListTopics(ctx, a.Topic)
-		if err != nil {
-			return false, err
+		_, err := topicState(ctx, cl, a.Topic)
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return true, nil
 		}
-		return listed[a.Topic].Err == kerr.UnknownTopicOrPartition, nil
+		return false, err
 	})
 }
 
@@ -141,29 +161,33 @@ type partitionReply struct {
 }
 
 func describeTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
-	return topicState(ctx, adm, a.Topic)
+	return topicState(ctx, cl, a.Topic)
 }
 
-func topicState(ctx context.Context, adm *kadm.Client, topic string) (topicReply, error) {
-	listed, err := adm.ListTopics(ctx, topic)
+func topicState(ctx context.Context, cl *kgo.Client, topic string) (topicReply, error) {
+	meta, err := metadata(ctx, cl, topic)
 	if err != nil {
 		return topicReply{}, err
 	}
-	t := listed[topic]
-	if t.Err != nil {
-		return topicReply{}, fmt.Errorf("topic %s: %w", topic, t.Err)
+	if len(meta.Topics) != 1 {
+		return topicReply{}, fmt.Errorf("topic %s: %w", topic, errNotInAnswer)
 	}
-	out := topicReply{ID: t.ID.String()}
-	for _, p := range t.Partitions.Sorted() {
+	t := meta.Topics[0]
+	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+		return topicReply{}, fmt.Errorf("topic %s: %w", topic, err)
+	}
+	out := topicReply{ID: base64.RawURLEncoding.EncodeToString(t.TopicID[:])}
+	for _, p := range t.Partitions {
 		out.Partitions = append(out.Partitions, partitionReply{
 			Partition: p.Partition, Leader: p.Leader, LeaderEpoch: p.LeaderEpoch,
 			Replicas: p.Replicas, ISR: p.ISR,
 		})
 	}
+	sort.Slice(out.Partitions, func(i, j int) bool { return out.Partitions[i].Partition < out.Partitions[j].Partition })
 	return out, nil
 }
 
