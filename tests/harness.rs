@@ -195,6 +195,70 @@ fn committed_offsets_keep_their_metadata() {
 }
 
 #[test]
+fn groups_of_each_kind_are_described_with_their_members() {
+    let broker = shared_broker();
+    let tool = broker.tool();
+    let topic = unique("members");
+    tool.create(&topic, 2).unwrap();
+    let consumer = "org.apache.kafka.tools.consumer.ConsoleConsumer";
+    let cases = [
+        ("classic", consumer, "group.protocol=classic"),
+        ("consumer", consumer, "group.protocol=consumer"),
+        (
+            "share",
+            "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+            "client.id=console",
+        ),
+    ];
+    for (kind, class, property) in cases {
+        let group = unique(kind);
+        let args = [
+            "--bootstrap-server",
+            broker.bootstrap(),
+            "--topic",
+            &topic,
+            "--group",
+            &group,
+            "--command-property",
+            property,
+        ];
+        let peer = JavaPeer::start(class, &args);
+        let state = wait_for(
+            &format!("a member with its partitions in the {kind} group"),
+            SOON,
+            || {
+                let state = tool.group(&group).unwrap();
+                (state.assigned(&topic) == [0, 1]).then_some(state)
+            },
+        );
+        assert_eq!(
+            (state.kind.as_str(), state.state.as_str()),
+            (kind, "Stable")
+        );
+        assert_eq!(state.members.len(), 1, "{state:?}");
+        assert_eq!(state.members[0].subscribed, [topic.as_str()]);
+        assert_eq!(state.members[0].epoch < 0, kind == "classic", "{state:?}");
+        if kind == "share" {
+            // The broker keeps a start offset from the first record on.
+            assert_eq!(tool.share_offsets(&group, &topic).unwrap(), [-1, -1]);
+            let records = [
+                NewRecord::keyless("p0").partition(0),
+                NewRecord::keyless("p1").partition(1),
+            ];
+            tool.produce(&topic, &records).unwrap();
+            wait_until("the share group's start offsets", SOON, || {
+                tool.share_offsets(&group, &topic).unwrap() == [0, 0]
+            });
+        }
+        peer.terminate();
+        peer.wait_exit(SOON);
+        wait_until(&format!("the {kind} group to be empty"), SOON, || {
+            tool.group(&group).unwrap().members.is_empty()
+        });
+    }
+}
+
+#[test]
 fn topics_are_changed_and_deleted() {
     let tool = shared_broker().tool();
     let topic = unique("admin");
