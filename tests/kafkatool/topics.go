@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -28,7 +29,7 @@ type brokersReply struct {
 
 // metadata asks a broker. kadm answers the same question from a cache, which
 // would hide what a test has just done to the cluster.
-func metadata(ctx context.Context, cl *kgo.Client, topics ...string) (*kmsg.MetadataResponse, error) {
+func metadata(ctx context.Context, cl kmsg.Requestor, topics ...string) (*kmsg.MetadataResponse, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	// Not nil, which would mean all topics.
 	req.Topics = []kmsg.MetadataRequestTopic{}
@@ -67,7 +68,7 @@ type createTopicArgs struct {
 	Configs     map[string]string `json:"configs"`
 }
 
-// createTopic returns once every partition has a leader.
+// createTopic returns once every broker knows a leader of every partition.
 func createTopic(ctx context.Context, s *session, c conn, a createTopicArgs) (any, error) {
 	cl, err := s.client(c)
 	if err != nil {
@@ -102,20 +103,43 @@ func createTopic(ctx context.Context, s *session, c conn, a createTopicArgs) (an
 			return nil, fmt.Errorf("topic %s: %w (%s)", a.Topic, err, deref(r.ErrorMessage))
 		}
 	}
-	var out topicReply
 	err = eventually(ctx, "leaders of topic "+a.Topic, func() (bool, error) {
-		out, err = topicState(ctx, cl, a.Topic)
-		if err != nil || len(out.Partitions) != want {
+		return everywhere(ctx, cl, a.Topic, func(t topicReply, err error) (bool, error) {
+			if err != nil || len(t.Partitions) != want {
+				return false, err
+			}
+			for _, p := range t.Partitions {
+				if p.Leader < 0 {
+					return false, nil
+				}
+			}
+			return true, nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return topicState(ctx, cl, a.Topic)
+}
+
+// everywhere tells whether what each live broker knows of a topic satisfies f.
+// Brokers learn of a change one after another, and a test's next question may
+// go to any of them.
+func everywhere(ctx context.Context, cl *kgo.Client, topic string, f func(topicReply, error) (bool, error)) (bool, error) {
+	meta, err := metadata(ctx, cl)
+	if err != nil {
+		return false, err
+	}
+	for _, b := range meta.Brokers {
+		// One that does not answer is fenced before long, and not listed then.
+		one, cancel := context.WithTimeout(ctx, 3*time.Second)
+		state, err := topicState(one, cl.Broker(int(b.NodeID)), topic)
+		cancel()
+		if ok, err := f(state, err); !ok || err != nil {
 			return false, err
 		}
-		for _, p := range out.Partitions {
-			if p.Leader < 0 {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-	return out, err
+	}
+	return len(meta.Brokers) > 0, nil
 }
 
 func deref(s *string) string {
@@ -125,7 +149,7 @@ func deref(s *string) string {
 	return *s
 }
 
-// deleteTopic returns once the topic is gone from the metadata.
+// deleteTopic returns once the topic is gone from every broker's metadata.
 func deleteTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, error) {
 	cl, err := s.client(c)
 	if err != nil {
@@ -139,11 +163,12 @@ func deleteTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, err
 		return nil, fmt.Errorf("topic %s: %w", a.Topic, err)
 	}
 	return nil, eventually(ctx, "the end of topic "+a.Topic, func() (bool, error) {
-		_, err := topicState(ctx, cl, a.Topic)
-		if errors.Is(err, kerr.UnknownTopicOrPartition) {
-			return true, nil
-		}
-		return false, err
+		return everywhere(ctx, cl, a.Topic, func(_ topicReply, err error) (bool, error) {
+			if errors.Is(err, kerr.UnknownTopicOrPartition) {
+				return true, nil
+			}
+			return false, err
+		})
 	})
 }
 
@@ -168,7 +193,7 @@ func describeTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, e
 	return topicState(ctx, cl, a.Topic)
 }
 
-func topicState(ctx context.Context, cl *kgo.Client, topic string) (topicReply, error) {
+func topicState(ctx context.Context, cl kmsg.Requestor, topic string) (topicReply, error) {
 	meta, err := metadata(ctx, cl, topic)
 	if err != nil {
 		return topicReply{}, err
