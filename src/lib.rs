@@ -1,0 +1,5 @@
+//! Process Kafka topics in services.
+
+#[cfg(feature = "wire")]
+#[doc(hidden)]
+pub mod wire;
