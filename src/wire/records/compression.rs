@@ -77,13 +77,10 @@ pub(super) fn decompress(codec: Compression, packed: &[u8], limit: usize) -> Res
         Compression::Snappy => unsnap(packed, limit),
         Compression::Lz4 => read_all(codec, FrameDecoder::new(packed), packed, limit),
         Compression::Zstd => {
-            let mut decoder =
+            // The library refuses windows above 128 MiB, the most that level 22 asks for;
+            // of a window only what is written to costs memory.
+            let decoder =
                 zstd::stream::read::Decoder::with_buffer(packed).map_err(|e| codec.error(e))?;
-            // A frame may ask for any window; none needs more than the result may have.
-            let window_log = limit.max(1).ilog2().saturating_add(1).clamp(10, 27);
-            decoder
-                .window_log_max(window_log)
-                .map_err(|e| codec.error(e))?;
             read_all(codec, decoder, packed, limit)
         }
     }
