@@ -349,7 +349,7 @@ impl Codec for PartitionData {
         w.put(&self.acknowledge_error_code)?;
         w.put(&self.acknowledge_error_message)?;
         w.put(&self.current_leader)?;
-        w.put_some(&self.records, "PartitionData.records")?;
+        w.put(&self.records)?;
         w.put(&self.acquired_records)?;
         w.no_tags();
         Ok(())

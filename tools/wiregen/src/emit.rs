@@ -513,7 +513,7 @@ fn write_value(f: &Field, placed: Versions, name: &str, full: &str) -> String {
         "put"
     };
     let nullable = f.nullable.and(placed);
-    if !is_option(f) || nullable.covers(placed) {
+    if !is_option(f) || f.kind == Type::Records || nullable.covers(placed) {
         return format!("w.{put}(&self.{name})?;");
     }
     let some = format!("w.put_some(&self.{name}, {full})?;");
