@@ -69,10 +69,9 @@ pub fn file(pair: &[Resolved]) -> String {
     };
     writeln!(
         out,
-        "use crate::wire::codec::{{Codec, Reader{uuid}, Writer}};"
+        "use crate::wire::codec::{{Codec, Reader, Result{uuid}, Writer}};"
     )
     .unwrap();
-    out.push_str("use crate::wire::error::Result;\n");
     let traits = if pair[0].api_key.is_some() {
         "{Message, Request, Response}"
     } else {
