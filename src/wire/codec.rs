@@ -12,7 +12,7 @@ use super::error::Error;
 
 /// Result of a step of reading or writing. What went wrong is kept by the [`Reader`] or
 /// [`Writer`], so that results stay as small as the values and fit into registers.
-pub type Result<T> = std::result::Result<T, Failed>;
+pub(super) type Result<T> = std::result::Result<T, Failed>;
 
 /// A step failed; its [`Reader`] or [`Writer`] knows why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use llingr_kafka::wire::Error;
 use llingr_kafka::wire::records::*;
+use proptest::prelude::*;
 
 use crate::fixtures;
 
@@ -345,6 +346,59 @@ fn impossible_headers_and_records_are_refused() {
         with_field(0, &i64::MAX.to_be_bytes()).is_err(),
         "offsets beyond the largest"
     );
+}
+
+/// Key, value and headers of a record, owned.
+type Parts = (
+    Option<Vec<u8>>,
+    Option<Vec<u8>>,
+    Vec<(Vec<u8>, Option<Vec<u8>>)>,
+);
+
+fn parts() -> impl Strategy<Value = (i64, Parts)> {
+    let bytes = || prop::collection::vec(any::<u8>(), 0..200);
+    let header = (
+        prop::collection::vec(any::<u8>(), 0..9),
+        prop::option::of(bytes()),
+    );
+    let headers = prop::collection::vec(header, 0..4);
+    (
+        any::<i64>(),
+        (
+            prop::option::of(bytes()),
+            prop::option::of(bytes()),
+            headers,
+        ),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_records_come_back_equal_in_every_compression(
+        records in prop::collection::vec(parts(), 0..40),
+        codec in 0..5usize,
+    ) {
+        let options = BatchOptions { compression: codecs()[codec], ..Default::default() };
+        let mut builder = BatchBuilder::new(options);
+        for (timestamp, (key, value, headers)) in &records {
+            let headers = headers.iter().map(|(key, value)| HeaderRef { key, value: value.as_deref() });
+            builder.append(*timestamp, key.as_deref(), value.as_deref(), headers).unwrap();
+        }
+        let batch = Batches::new(builder.finish(None).unwrap()).next().unwrap().unwrap();
+        let decoded = decode(&batch);
+        let mut back = Vec::new();
+        for record in &decoded {
+            let record = decoded.own(&record.unwrap());
+            prop_assert_eq!(record.offset, back.len() as i64);
+            let headers = record.headers().map(|h| (h.key.to_vec(), h.value.map(<[u8]>::to_vec)));
+            let owned = |bytes: &Option<Bytes>| bytes.as_ref().map(|b| b.to_vec());
+            let parts: Parts = (owned(&record.key), owned(&record.value), headers.collect());
+            back.push((record.timestamp, parts));
+        }
+        prop_assert_eq!(back, records);
+    }
 }
 
 #[test]

@@ -16,8 +16,6 @@ fn schemas(root: &Path) -> PathBuf {
         .arg("-Dartifact=org.apache.kafka:kafka-clients:4.4.0")
         .arg("-Dmdep.unpack.includes=common/message/*.json")
         .arg(format!("-DoutputDirectory={}", dir.display()))
-        .arg(format!("-Dmdep.unpack.outputDirectory={}", dir.display()))
-        .arg(format!("-Dproject.basedir={}", dir.display()))
         .current_dir(root.join("tests/fixtures/java"))
         .status();
     match status {

@@ -110,7 +110,7 @@ fn write_all(dir: &Path, files: &BTreeMap<String, String>) {
         paths.push(path);
     }
     let status = Command::new("rustfmt")
-        .args(["--edition", "2024", "--config", "skip_children=false"])
+        .args(["--edition", "2024"])
         .args(&paths)
         .status()
         .expect("run rustfmt (rustup component add rustfmt)");
