@@ -6,6 +6,7 @@ mod batches;
 mod drift;
 mod fixtures;
 mod messages;
+mod purity;
 mod round_trip;
 mod sample;
 mod samples;

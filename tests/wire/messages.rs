@@ -143,7 +143,7 @@ fn header_versions_follow_flexibility_except_for_the_answer_to_api_versions() {
 }
 
 #[test]
-fn credentials_and_config_values_are_not_in_debug_output() {
+fn credentials_config_values_and_records_are_not_in_debug_output() {
     let request = SaslAuthenticateRequest {
         auth_bytes: Bytes::from_static(b"hunter2"),
     };
@@ -152,7 +152,11 @@ fn credentials_and_config_values_are_not_in_debug_output() {
         value: Some("hunter2".to_owned()),
         ..Default::default()
     };
-    let text = format!("{request:?} {config:?}");
+    let records = fetch::PartitionData {
+        records: Some(Bytes::from_static(b"hunter2")),
+        ..Default::default()
+    };
+    let text = format!("{request:?} {config:?} {records:?}");
     assert!(!text.contains("hunter2"), "{text}");
     assert!(text.contains("ssl.key.password"), "{text}");
 }

@@ -142,7 +142,7 @@ impl Default for CreatableTopicConfig {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for CreatableTopicConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CreatableTopicConfig")

@@ -221,7 +221,7 @@ impl Default for DescribeConfigsResourceResult {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for DescribeConfigsResourceResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DescribeConfigsResourceResult")
@@ -297,7 +297,7 @@ impl Default for DescribeConfigsSynonym {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for DescribeConfigsSynonym {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DescribeConfigsSynonym")

@@ -96,7 +96,7 @@ impl Default for AlterableConfig {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for AlterableConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AlterableConfig")

@@ -14,7 +14,7 @@ pub struct SaslAuthenticateRequest {
     pub auth_bytes: Bytes,
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for SaslAuthenticateRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SaslAuthenticateRequest")
@@ -74,7 +74,7 @@ impl Default for SaslAuthenticateResponse {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for SaslAuthenticateResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SaslAuthenticateResponse")
