@@ -12,7 +12,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use llingr_nexus::{Message, Traits};
 use tokio::runtime::Handle;
@@ -23,7 +23,8 @@ use super::guard::{InHandler, contained};
 use super::retry::Verdict;
 use super::runner::{Fate, Outcome, Runner, count_failure};
 use super::stats::Counts;
-use super::work::{Active, Assignment, MayStart, Single, Waiting, Work};
+use super::lanes::Waiting;
+use super::work::{Active, Assignment, MayStart, Single, Tick, Work};
 
 /// What an async handler returns on failure.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
@@ -71,7 +72,7 @@ const PENDING_SHARDS: usize = 16;
 pub(crate) struct PendingRecord {
     pub(crate) partition: i32,
     pub(crate) offset: i64,
-    pub(crate) since: Instant,
+    pub(crate) since: Tick,
     record: OwnedRecord,
 }
 
@@ -136,8 +137,8 @@ impl Futures {
     }
 
     /// The future that has been waiting longest, by `f` of it.
-    pub(crate) fn oldest<R>(&self, f: impl Fn(&PendingRecord) -> R) -> Option<(Instant, R)> {
-        let mut oldest: Option<(Instant, R)> = None;
+    pub(crate) fn oldest<R>(&self, f: impl Fn(&PendingRecord) -> R) -> Option<(Tick, R)> {
+        let mut oldest: Option<(Tick, R)> = None;
         for shard in &self.waiting {
             let shard = shard.lock().expect(POISON);
             if let Some(p) = shard.values().min_by_key(|p| p.since)
@@ -202,7 +203,7 @@ impl Pending {
         futures: &Arc<Futures>,
         a: &Assignment,
         record: &OwnedRecord,
-        since: Instant,
+        since: Tick,
     ) -> Pending {
         futures.pending.fetch_add(1, Ordering::SeqCst);
         let pending = Pending {
@@ -213,7 +214,7 @@ impl Pending {
         pending
     }
 
-    fn now_runs(&self, a: &Assignment, record: &OwnedRecord, since: Instant) {
+    fn now_runs(&self, a: &Assignment, record: &OwnedRecord, since: Tick) {
         let entry = PendingRecord {
             partition: a.partition,
             offset: record.view().offset(),
@@ -240,7 +241,7 @@ struct Job {
     seq: u64,
     lane: u64,
     attempts: u32,
-    handed: Instant,
+    handed: Tick,
 }
 
 impl Job {
@@ -357,7 +358,7 @@ where
         let assignment = work.assignment().clone();
         let dispatch = self.futures.runner.dispatch.clone();
         let mut active = Active::enter(&dispatch, &assignment);
-        let mut start = Instant::now();
+        let mut start = Tick::now();
         let batch = match work {
             Work::Single(single) => {
                 if self.may_start(&single.assignment) == MayStart::Later {
@@ -379,7 +380,7 @@ where
                 events.shard(self.index).tally.of(&assignment.totals).used_overflow += 1;
                 self.futures.room(self.index).await;
                 active = Active::enter(&dispatch, &assignment);
-                start = Instant::now();
+                start = Tick::now();
             }
             let job = Job {
                 assignment: assignment.clone(),
@@ -402,7 +403,7 @@ where
             if since_yield == YIELD {
                 since_yield = 0;
                 tokio::task::yield_now().await;
-                start = Instant::now();
+                start = Tick::now();
             }
         }
         drop(active);
@@ -413,7 +414,7 @@ where
     }
 
     /// Polls a record's future once; what has to wait becomes a task.
-    async fn first_poll(&mut self, job: Job, start: &mut Instant) {
+    async fn first_poll(&mut self, job: Job, start: &mut Tick) {
         if self.may_start(&job.assignment) == MayStart::Never {
             return;
         }
@@ -433,7 +434,7 @@ where
         match polled {
             Poll::Ready(Outcome::Done(traits)) => {
                 self.spare = Some(boxed);
-                *start = Instant::now();
+                *start = Tick::now();
                 let took = start.duration_since(begun);
                 let next = self.futures.ended(self.index, &job, traits, begun, took);
                 if let Some(next) = next {
@@ -446,7 +447,7 @@ where
                 if let Some(next) = next {
                     self.futures.runner.requeue(next.single(0));
                 }
-                *start = Instant::now();
+                *start = Tick::now();
             }
             Poll::Pending => {
                 let pending = Pending::enter(&self.futures, &job.assignment, &job.record, begun);
@@ -459,7 +460,7 @@ where
                     _active: active,
                 };
                 tokio::spawn(task.go_on(boxed, job, begun));
-                *start = Instant::now();
+                *start = Tick::now();
             }
         }
     }
@@ -475,7 +476,7 @@ struct Task<M> {
 }
 
 impl<M> Task<M> {
-    async fn go_on<F>(self, mut future: Pin<Box<F>>, mut job: Job, mut begun: Instant)
+    async fn go_on<F>(self, mut future: Pin<Box<F>>, mut job: Job, mut begun: Tick)
     where
         F: Future<Output = Outcome> + Send + 'static,
         M: Fn(OwnedRecord, i32, u32) -> F + Send + Sync + 'static,
@@ -504,7 +505,7 @@ impl<M> Task<M> {
                     return;
                 }
             }
-            begun = Instant::now();
+            begun = Tick::now();
             self.pending.now_runs(&job.assignment, &job.record, begun);
             future.set((self.make)(job.record.clone(), job.assignment.partition, 1));
         }
@@ -518,7 +519,7 @@ impl Futures {
         index: usize,
         job: &Job,
         traits: Traits,
-        begun: Instant,
+        begun: Tick,
         took: Duration,
     ) -> Option<Job> {
         let orphaned = job.assignment.is_released();
@@ -560,7 +561,7 @@ impl Futures {
         index: usize,
         job: Job,
         outcome: Outcome,
-        begun: Instant,
+        begun: Tick,
     ) -> Option<Job> {
         let Outcome::Failed { verdict, text, panicked } = outcome else { return None };
         let took = begun.elapsed();
@@ -578,7 +579,7 @@ impl Futures {
                 Fate::Waits | Fate::Fatal | Fate::Ended => return None,
             }
         }
-        let begun = Instant::now();
+        let begun = Tick::now();
         match self.dead_letter(&job, &text, attempt).await {
             Ok(()) => {
                 self.report(index, &job, |counts| {
