@@ -2,13 +2,22 @@
 #![allow(dead_code)]
 
 mod backoff;
+mod cluster;
+mod config;
 mod connection;
+mod coordinator;
 mod error;
+mod metadata;
+mod pool;
 mod retry;
 mod sasl;
+#[cfg(test)]
+pub(crate) mod scripted;
 mod secret;
 mod tls;
 
+pub use cluster::Client;
+pub use config::Config;
 pub use error::{Error, ErrorCode, Result};
 pub use sasl::{BoxError, SaslConfig, ScramHash, Token, TokenFuture, TokenProvider};
 pub use secret::Secret;

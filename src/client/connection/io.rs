@@ -60,9 +60,20 @@ async fn next_frame<R: AsyncRead + Unpin>(
         };
         buffer.reserve(missing.clamp(READ_CHUNK, TRUSTED_FRAME.max(buffer.len())));
         match stream.read_buf(buffer).await {
-            Ok(0) => return Err(Error::disconnected(&shared.broker, "the broker closed it")),
+            Ok(0) => return Err(Error::disconnected(&shared.broker, hang_up(shared))),
             Ok(_) => {}
             Err(error) => return Err(Error::io(&shared.broker, &error)),
+        }
+    }
+}
+
+/// A listener of another protocol just hangs up, which explains nothing to whoever reads it.
+fn hang_up(shared: &Shared) -> &'static str {
+    match shared.versions.get() {
+        Some(_) => "the broker closed it",
+        None => {
+            "the broker closed it before its first answer; check that security.protocol fits the \
+             listener"
         }
     }
 }

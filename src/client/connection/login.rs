@@ -37,7 +37,7 @@ pub(super) async fn negotiate<W: AsyncWrite + Unpin>(
                 ..Default::default()
             },
         };
-        let frame = writer.exchange(&request, version).await.map_err(hint_at_protocol)?;
+        let frame = writer.exchange(&request, version).await?;
         let response = decode_versions(version, frame)
             .map_err(|cause| Error::malformed(&writer.shared.broker, "ApiVersions", cause))?;
         let versions = ApiVersions::new(&response);
@@ -61,20 +61,6 @@ fn decode_versions(version: i16, mut frame: Bytes) -> crate::wire::Result<ApiVer
     let version = if refused { 0 } else { version };
     crate::wire::messages::ResponseHeader::decode(0, &mut frame)?;
     ApiVersionsResponse::decode(version, &mut frame)
-}
-
-/// A listener of another protocol just hangs up, which explains nothing to whoever reads it.
-fn hint_at_protocol(error: Error) -> Error {
-    match error {
-        Error::Disconnected { broker, cause } => Error::Disconnected {
-            broker,
-            cause: format!(
-                "{cause} (before the first answer: check that security.protocol fits the listener)"
-            )
-            .into(),
-        },
-        other => other,
-    }
 }
 
 /// Logs in if the settings say so. Returns when to do it again.

@@ -26,7 +26,7 @@ mod open;
 mod throttle;
 mod versions;
 
-pub(crate) use open::{Dialer, resolve_and_dial};
+pub(crate) use open::Dialer;
 pub(crate) use throttle::Throttled;
 pub(crate) use versions::ApiVersions;
 

@@ -54,12 +54,12 @@ impl Dialer {
 }
 
 /// `host:port`, with brackets around an IPv6 address.
-pub(crate) fn address(host: &str, port: u16) -> String {
+fn address(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Connects to the first address that accepts; an error tells the last address's reason.
-pub(crate) async fn resolve_and_dial(
+async fn resolve_and_dial(
     broker: &Arc<str>,
     host: &str,
     port: u16,
