@@ -9,10 +9,13 @@
 
 mod codec;
 mod error;
+mod error_code;
 mod message;
 #[path = "generated/mod.rs"]
 pub mod messages;
+pub mod records;
 
 pub use codec::{Codec, Reader, Uuid, Writer};
 pub use error::{Error, Result};
+pub use error_code::ErrorCode;
 pub use message::{Message, Request, Response};
