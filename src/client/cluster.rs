@@ -175,7 +175,7 @@ impl Client {
         let Some(broker) = snapshot.brokers.get(&id) else {
             self.0.metadata.request_refresh();
             return Err(Error::broker(
-                ErrorCode::BROKER_NOT_AVAILABLE,
+                ErrorCode::BrokerNotAvailable,
                 format!("broker {id} is not among the brokers of the cluster"),
             ));
         };

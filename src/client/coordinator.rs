@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use super::connection::Connection;
-use super::error::{ErrorCode, Result};
+use super::error::{ErrorCode, ErrorCodeExt as _, Result};
 use super::metadata::{Broker, node};
 use super::retry::{self, Before, Verdict};
 use crate::wire::messages::find_coordinator::Coordinator;
@@ -139,9 +139,9 @@ fn judge(
         })
     };
     let context = || format!("FindCoordinator for {} {key}", kind.label());
-    let unavailable = || super::error::Error::broker(ErrorCode::COORDINATOR_NOT_AVAILABLE, context());
+    let unavailable = || super::error::Error::broker(ErrorCode::CoordinatorNotAvailable, context());
     let answer = answer.ok_or_else(unavailable)?;
-    ErrorCode(answer.error_code).check_with(answer.error_message.as_deref(), context)?;
+    ErrorCode::from(answer.error_code).check_with(answer.error_message.as_deref(), context)?;
     node(answer.node_id, &answer.host, answer.port, None).ok_or_else(unavailable)
 }
 
@@ -190,7 +190,7 @@ mod tests {
             ..Default::default()
         };
         let error = judge(4, response, CoordinatorKind::Group, "g").unwrap_err();
-        assert_eq!(error.code(), Some(ErrorCode::COORDINATOR_NOT_AVAILABLE));
+        assert_eq!(error.code(), Some(ErrorCode::CoordinatorNotAvailable));
         assert!(distrusts_coordinator(&error));
     }
 }

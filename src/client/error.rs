@@ -8,6 +8,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use crate::wire::ErrorCode;
+
 /// What went wrong in the native client.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -143,29 +145,26 @@ fn message_suffix(message: &Option<Arc<str>>) -> String {
     }
 }
 
-/// One of Kafka's error codes; unknown numbers are kept.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ErrorCode(pub i16);
-
-impl From<i16> for ErrorCode {
-    fn from(code: i16) -> Self {
-        Self(code)
+/// Turning codes of answers into errors.
+pub(crate) trait ErrorCodeExt: Sized {
+    /// `Ok` for success, else an [`Error::Broker`] with the context given.
+    fn check<C: Into<Arc<str>>>(self, context: impl FnOnce() -> C) -> Result<()> {
+        self.check_with(None, context)
     }
+
+    /// As [`ErrorCodeExt::check`], with the broker's own text.
+    fn check_with<C: Into<Arc<str>>>(
+        self,
+        message: Option<&str>,
+        context: impl FnOnce() -> C,
+    ) -> Result<()>;
+
+    /// Whether the code means success.
+    fn is_ok(self) -> bool;
 }
 
-impl ErrorCode {
-    /// Whether this code means success.
-    pub fn is_ok(self) -> bool {
-        self == Self::NONE
-    }
-
-    /// `Ok` for success, else an [`Error::Broker`] with the context given.
-    pub(crate) fn check<C: Into<Arc<str>>>(self, context: impl FnOnce() -> C) -> Result<()> {
-        if self.is_ok() { Ok(()) } else { Err(Error::broker(self, context())) }
-    }
-
-    /// As [`ErrorCode::check`], with the broker's own text.
-    pub(crate) fn check_with<C: Into<Arc<str>>>(
+impl ErrorCodeExt for ErrorCode {
+    fn check_with<C: Into<Arc<str>>>(
         self,
         message: Option<&str>,
         context: impl FnOnce() -> C,
@@ -179,161 +178,10 @@ impl ErrorCode {
             message: message.map(Arc::from),
         })
     }
-}
 
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => write!(f, "{name} ({})", self.0),
-            None => write!(f, "unknown broker error ({})", self.0),
-        }
+    fn is_ok(self) -> bool {
+        self == Self::None
     }
-}
-
-impl fmt::Debug for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-macro_rules! error_codes {
-    ($($name:ident = $code:literal),+ $(,)?) => {
-        #[allow(missing_docs, reason = "the names are Kafka's own")]
-        impl ErrorCode {
-            $(pub const $name: Self = Self($code);)+
-
-            /// Kafka's name of the code; `None` for a number this client does not know.
-            pub fn name(self) -> Option<&'static str> {
-                match self.0 {
-                    $($code => Some(stringify!($name)),)+
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-error_codes! {
-    UNKNOWN_SERVER_ERROR = -1,
-    NONE = 0,
-    OFFSET_OUT_OF_RANGE = 1,
-    CORRUPT_MESSAGE = 2,
-    UNKNOWN_TOPIC_OR_PARTITION = 3,
-    INVALID_FETCH_SIZE = 4,
-    LEADER_NOT_AVAILABLE = 5,
-    NOT_LEADER_OR_FOLLOWER = 6,
-    REQUEST_TIMED_OUT = 7,
-    BROKER_NOT_AVAILABLE = 8,
-    REPLICA_NOT_AVAILABLE = 9,
-    MESSAGE_TOO_LARGE = 10,
-    STALE_CONTROLLER_EPOCH = 11,
-    OFFSET_METADATA_TOO_LARGE = 12,
-    NETWORK_EXCEPTION = 13,
-    COORDINATOR_LOAD_IN_PROGRESS = 14,
-    COORDINATOR_NOT_AVAILABLE = 15,
-    NOT_COORDINATOR = 16,
-    INVALID_TOPIC_EXCEPTION = 17,
-    RECORD_LIST_TOO_LARGE = 18,
-    NOT_ENOUGH_REPLICAS = 19,
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20,
-    INVALID_REQUIRED_ACKS = 21,
-    ILLEGAL_GENERATION = 22,
-    INCONSISTENT_GROUP_PROTOCOL = 23,
-    INVALID_GROUP_ID = 24,
-    UNKNOWN_MEMBER_ID = 25,
-    INVALID_SESSION_TIMEOUT = 26,
-    REBALANCE_IN_PROGRESS = 27,
-    INVALID_COMMIT_OFFSET_SIZE = 28,
-    TOPIC_AUTHORIZATION_FAILED = 29,
-    GROUP_AUTHORIZATION_FAILED = 30,
-    CLUSTER_AUTHORIZATION_FAILED = 31,
-    INVALID_TIMESTAMP = 32,
-    UNSUPPORTED_SASL_MECHANISM = 33,
-    ILLEGAL_SASL_STATE = 34,
-    UNSUPPORTED_VERSION = 35,
-    TOPIC_ALREADY_EXISTS = 36,
-    INVALID_PARTITIONS = 37,
-    INVALID_REPLICATION_FACTOR = 38,
-    INVALID_REPLICA_ASSIGNMENT = 39,
-    INVALID_CONFIG = 40,
-    NOT_CONTROLLER = 41,
-    INVALID_REQUEST = 42,
-    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43,
-    POLICY_VIOLATION = 44,
-    OUT_OF_ORDER_SEQUENCE_NUMBER = 45,
-    DUPLICATE_SEQUENCE_NUMBER = 46,
-    INVALID_PRODUCER_EPOCH = 47,
-    INVALID_TXN_STATE = 48,
-    INVALID_PRODUCER_ID_MAPPING = 49,
-    INVALID_TRANSACTION_TIMEOUT = 50,
-    CONCURRENT_TRANSACTIONS = 51,
-    TRANSACTION_COORDINATOR_FENCED = 52,
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53,
-    SECURITY_DISABLED = 54,
-    OPERATION_NOT_ATTEMPTED = 55,
-    KAFKA_STORAGE_ERROR = 56,
-    LOG_DIR_NOT_FOUND = 57,
-    SASL_AUTHENTICATION_FAILED = 58,
-    UNKNOWN_PRODUCER_ID = 59,
-    REASSIGNMENT_IN_PROGRESS = 60,
-    NON_EMPTY_GROUP = 68,
-    GROUP_ID_NOT_FOUND = 69,
-    FETCH_SESSION_ID_NOT_FOUND = 70,
-    INVALID_FETCH_SESSION_EPOCH = 71,
-    LISTENER_NOT_FOUND = 72,
-    TOPIC_DELETION_DISABLED = 73,
-    FENCED_LEADER_EPOCH = 74,
-    UNKNOWN_LEADER_EPOCH = 75,
-    UNSUPPORTED_COMPRESSION_TYPE = 76,
-    STALE_BROKER_EPOCH = 77,
-    OFFSET_NOT_AVAILABLE = 78,
-    MEMBER_ID_REQUIRED = 79,
-    PREFERRED_LEADER_NOT_AVAILABLE = 80,
-    GROUP_MAX_SIZE_REACHED = 81,
-    FENCED_INSTANCE_ID = 82,
-    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83,
-    ELECTION_NOT_NEEDED = 84,
-    NO_REASSIGNMENT_IN_PROGRESS = 85,
-    GROUP_SUBSCRIBED_TO_TOPIC = 86,
-    INVALID_RECORD = 87,
-    UNSTABLE_OFFSET_COMMIT = 88,
-    THROTTLING_QUOTA_EXCEEDED = 89,
-    PRODUCER_FENCED = 90,
-    RESOURCE_NOT_FOUND = 91,
-    DUPLICATE_RESOURCE = 92,
-    UNACCEPTABLE_CREDENTIAL = 93,
-    INCONSISTENT_VOTER_SET = 94,
-    INVALID_UPDATE_VERSION = 95,
-    FEATURE_UPDATE_FAILED = 96,
-    SNAPSHOT_NOT_FOUND = 98,
-    POSITION_OUT_OF_RANGE = 99,
-    UNKNOWN_TOPIC_ID = 100,
-    DUPLICATE_BROKER_REGISTRATION = 101,
-    BROKER_ID_NOT_REGISTERED = 102,
-    INCONSISTENT_TOPIC_ID = 103,
-    INCONSISTENT_CLUSTER_ID = 104,
-    TRANSACTIONAL_ID_NOT_FOUND = 105,
-    FETCH_SESSION_TOPIC_ID_ERROR = 106,
-    INELIGIBLE_REPLICA = 107,
-    NEW_LEADER_ELECTED = 108,
-    OFFSET_MOVED_TO_TIERED_STORAGE = 109,
-    FENCED_MEMBER_EPOCH = 110,
-    UNRELEASED_INSTANCE_ID = 111,
-    UNSUPPORTED_ASSIGNOR = 112,
-    STALE_MEMBER_EPOCH = 113,
-    MISMATCHED_ENDPOINT_TYPE = 114,
-    UNKNOWN_SUBSCRIPTION_ID = 117,
-    TELEMETRY_TOO_LARGE = 118,
-    TRANSACTION_ABORTABLE = 120,
-    INVALID_RECORD_STATE = 121,
-    SHARE_SESSION_NOT_FOUND = 122,
-    INVALID_SHARE_SESSION_EPOCH = 123,
-    FENCED_STATE_EPOCH = 124,
-    REBOOTSTRAP_REQUIRED = 129,
-    STREAMS_INVALID_TOPOLOGY = 130,
-    STREAMS_INVALID_TOPOLOGY_EPOCH = 131,
-    STREAMS_TOPOLOGY_FENCED = 132,
-    SHARE_SESSION_LIMIT_REACHED = 133,
 }
 
 #[cfg(test)]
@@ -342,18 +190,13 @@ mod tests {
 
     #[test]
     fn a_broker_error_names_code_context_and_the_brokers_text() {
-        let error = ErrorCode(29)
+        let error = ErrorCode::from(29)
             .check_with(Some("not allowed"), || "Metadata for topic orders")
             .unwrap_err();
         assert_eq!(
             error.to_string(),
             "Metadata for topic orders: TOPIC_AUTHORIZATION_FAILED (29) (not allowed)"
         );
-        assert_eq!(error.code(), Some(ErrorCode::TOPIC_AUTHORIZATION_FAILED));
-    }
-
-    #[test]
-    fn an_unknown_code_keeps_its_number() {
-        assert_eq!(ErrorCode(9999).to_string(), "unknown broker error (9999)");
+        assert_eq!(error.code(), Some(ErrorCode::TopicAuthorizationFailed));
     }
 }

@@ -1,6 +1,7 @@
 //! A native Kafka client on tokio.
 #![allow(dead_code)]
 
+mod admin;
 mod backoff;
 mod cluster;
 mod config;
@@ -16,6 +17,10 @@ pub(crate) mod scripted;
 mod secret;
 mod tls;
 
+pub use admin::{
+    Admin, ClusterDescription, ConfigEntry, ConfigResource, ListedGroup, ListedOffset, NewTopic,
+    OffsetSpec, PerItem, TopicPartition,
+};
 pub use cluster::Client;
 pub use config::Config;
 pub use error::{Error, ErrorCode, Result};

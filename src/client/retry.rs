@@ -65,53 +65,53 @@ pub(crate) fn decide_code(code: ErrorCode) -> Verdict {
     use Verdict::*;
     match code {
         // Damaged in transit: the broker verified the checksum and refused it.
-        ErrorCode::CORRUPT_MESSAGE => Retry(Nothing),
+        ErrorCode::CorruptMessage => Retry(Nothing),
         // Just created topics are not known on every broker yet.
-        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::UNKNOWN_TOPIC_ID => Retry(Metadata),
+        ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId => Retry(Metadata),
         // The topic was deleted and created again: its cached id is wrong.
-        ErrorCode::INCONSISTENT_TOPIC_ID | ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR => {
+        ErrorCode::InconsistentTopicId | ErrorCode::FetchSessionTopicIdError => {
             Retry(Metadata)
         }
         // An election runs, or we asked the former leader.
-        ErrorCode::LEADER_NOT_AVAILABLE
-        | ErrorCode::NOT_LEADER_OR_FOLLOWER
-        | ErrorCode::REPLICA_NOT_AVAILABLE
-        | ErrorCode::FENCED_LEADER_EPOCH
-        | ErrorCode::PREFERRED_LEADER_NOT_AVAILABLE
-        | ErrorCode::ELIGIBLE_LEADERS_NOT_AVAILABLE
-        | ErrorCode::LISTENER_NOT_FOUND
-        | ErrorCode::BROKER_NOT_AVAILABLE => Retry(Metadata),
+        ErrorCode::LeaderNotAvailable
+        | ErrorCode::NotLeaderOrFollower
+        | ErrorCode::ReplicaNotAvailable
+        | ErrorCode::FencedLeaderEpoch
+        | ErrorCode::PreferredLeaderNotAvailable
+        | ErrorCode::EligibleLeadersNotAvailable
+        | ErrorCode::ListenerNotFound
+        | ErrorCode::BrokerNotAvailable => Retry(Metadata),
         // We know a newer leader epoch than the broker: it will catch up.
-        ErrorCode::UNKNOWN_LEADER_EPOCH => Retry(Metadata),
+        ErrorCode::UnknownLeaderEpoch => Retry(Metadata),
         // A disk of the leader failed; the partition moves to another broker.
-        ErrorCode::KAFKA_STORAGE_ERROR => Retry(Metadata),
+        ErrorCode::KafkaStorageError => Retry(Metadata),
         // The leader does not know its high watermark yet.
-        ErrorCode::OFFSET_NOT_AVAILABLE => Retry(Nothing),
+        ErrorCode::OffsetNotAvailable => Retry(Nothing),
         // Replication did not finish in time, or replicas are missing for the moment.
-        ErrorCode::REQUEST_TIMED_OUT
-        | ErrorCode::NOT_ENOUGH_REPLICAS
-        | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND => Retry(Nothing),
+        ErrorCode::RequestTimedOut
+        | ErrorCode::NotEnoughReplicas
+        | ErrorCode::NotEnoughReplicasAfterAppend => Retry(Nothing),
         // The broker lost its own connection to the node it forwarded to.
-        ErrorCode::NETWORK_EXCEPTION => Retry(Reconnect),
+        ErrorCode::NetworkException => Retry(Reconnect),
         // The coordinator reads its log; it stays the coordinator.
-        ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => Retry(Nothing),
-        ErrorCode::COORDINATOR_NOT_AVAILABLE | ErrorCode::NOT_COORDINATOR => Retry(Coordinator),
+        ErrorCode::CoordinatorLoadInProgress => Retry(Nothing),
+        ErrorCode::CoordinatorNotAvailable | ErrorCode::NotCoordinator => Retry(Coordinator),
         // Requests to the controller go by way of any broker, which found a new one meanwhile.
-        ErrorCode::NOT_CONTROLLER => Retry(Metadata),
+        ErrorCode::NotController => Retry(Metadata),
         // The previous transaction of this id is still being completed by the coordinator.
-        ErrorCode::CONCURRENT_TRANSACTIONS => Retry(Nothing),
+        ErrorCode::ConcurrentTransactions => Retry(Nothing),
         // Transactions with open offsets end within moments.
-        ErrorCode::UNSTABLE_OFFSET_COMMIT => Retry(Nothing),
-        ErrorCode::THROTTLING_QUOTA_EXCEEDED => Retry(Nothing),
+        ErrorCode::UnstableOffsetCommit => Retry(Nothing),
+        ErrorCode::ThrottlingQuotaExceeded => Retry(Nothing),
         // The broker forgot the session or saw an older request of it; a full fetch opens anew.
-        ErrorCode::FETCH_SESSION_ID_NOT_FOUND
-        | ErrorCode::INVALID_FETCH_SESSION_EPOCH
-        | ErrorCode::SHARE_SESSION_NOT_FOUND
-        | ErrorCode::INVALID_SHARE_SESSION_EPOCH => Retry(Nothing),
+        ErrorCode::FetchSessionIdNotFound
+        | ErrorCode::InvalidFetchSessionEpoch
+        | ErrorCode::ShareSessionNotFound
+        | ErrorCode::InvalidShareSessionEpoch => Retry(Nothing),
         // All session slots of the broker are taken for the moment.
-        ErrorCode::SHARE_SESSION_LIMIT_REACHED => Retry(Nothing),
+        ErrorCode::ShareSessionLimitReached => Retry(Nothing),
         // The brokers answering here are no longer part of the cluster.
-        ErrorCode::REBOOTSTRAP_REQUIRED => Retry(Rebootstrap),
+        ErrorCode::RebootstrapRequired => Retry(Rebootstrap),
         // Everything else is about the request, the caller's rights or the caller's state.
         _ => Fail,
     }
@@ -139,12 +139,12 @@ mod tests {
     #[test]
     fn a_moved_leader_asks_for_metadata_and_a_moved_coordinator_for_a_lookup() {
         assert_eq!(
-            decide_code(ErrorCode::NOT_LEADER_OR_FOLLOWER),
+            decide_code(ErrorCode::NotLeaderOrFollower),
             Verdict::Retry(Before::Metadata)
         );
-        assert_eq!(decide_code(ErrorCode::NOT_COORDINATOR), Verdict::Retry(Before::Coordinator));
+        assert_eq!(decide_code(ErrorCode::NotCoordinator), Verdict::Retry(Before::Coordinator));
         assert_eq!(
-            decide_code(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
+            decide_code(ErrorCode::CoordinatorLoadInProgress),
             Verdict::Retry(Before::Nothing)
         );
     }
@@ -152,12 +152,12 @@ mod tests {
     #[test]
     fn rights_fencing_and_unknown_codes_are_final() {
         for code in [
-            ErrorCode::TOPIC_AUTHORIZATION_FAILED,
-            ErrorCode::PRODUCER_FENCED,
-            ErrorCode::INVALID_PRODUCER_EPOCH,
-            ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER,
-            ErrorCode::UNKNOWN_SERVER_ERROR,
-            ErrorCode(9999),
+            ErrorCode::TopicAuthorizationFailed,
+            ErrorCode::ProducerFenced,
+            ErrorCode::InvalidProducerEpoch,
+            ErrorCode::OutOfOrderSequenceNumber,
+            ErrorCode::UnknownServerError,
+            ErrorCode::from(9999),
         ] {
             assert_eq!(decide_code(code), Verdict::Fail, "{code}");
         }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::io::Writer;
 use super::versions::ApiVersions;
 use super::{Error, Result};
-use crate::client::error::ErrorCode;
+use crate::client::error::{ErrorCode, ErrorCodeExt as _};
 use crate::client::sasl::{SaslConfig, Step};
 use crate::wire::messages::{
     ApiVersionsRequest, ApiVersionsResponse, SaslAuthenticateRequest, SaslHandshakeRequest,
@@ -41,9 +41,9 @@ pub(super) async fn negotiate<W: AsyncWrite + Unpin>(
         let response = decode_versions(version, frame)
             .map_err(|cause| Error::malformed(&writer.shared.broker, "ApiVersions", cause))?;
         let versions = ApiVersions::new(&response);
-        match ErrorCode(response.error_code) {
-            ErrorCode::NONE => return Ok(versions),
-            ErrorCode::UNSUPPORTED_VERSION if version > 0 => {
+        match ErrorCode::from(response.error_code) {
+            ErrorCode::None => return Ok(versions),
+            ErrorCode::UnsupportedVersion if version > 0 => {
                 let offered = versions.max(ApiVersionsRequest::API_KEY).unwrap_or(0);
                 version = offered.clamp(0, version - 1);
             }
@@ -57,7 +57,7 @@ pub(super) async fn negotiate<W: AsyncWrite + Unpin>(
 
 fn decode_versions(version: i16, mut frame: Bytes) -> crate::wire::Result<ApiVersionsResponse> {
     // Correlation id, then the error code that tells which version the rest is in.
-    let refused = frame.get(4..6) == Some(&ErrorCode::UNSUPPORTED_VERSION.0.to_be_bytes());
+    let refused = frame.get(4..6) == Some(&ErrorCode::UnsupportedVersion.code().to_be_bytes());
     let version = if refused { 0 } else { version };
     crate::wire::messages::ResponseHeader::decode(0, &mut frame)?;
     ApiVersionsResponse::decode(version, &mut frame)
@@ -98,9 +98,9 @@ async fn authenticate<W: AsyncWrite + Unpin>(
 
     let handshake = SaslHandshakeRequest { mechanism: sasl.mechanism().into() };
     let response = writer.call(&handshake, HANDSHAKE_VERSION).await?;
-    match ErrorCode(response.error_code) {
-        ErrorCode::NONE => {}
-        ErrorCode::UNSUPPORTED_SASL_MECHANISM => {
+    match ErrorCode::from(response.error_code) {
+        ErrorCode::None => {}
+        ErrorCode::UnsupportedSaslMechanism => {
             let offered = response.mechanisms.join(", ");
             return Err(refused(format!("the broker offers only: {offered}")));
         }
@@ -111,7 +111,7 @@ async fn authenticate<W: AsyncWrite + Unpin>(
     for _ in 0..MAX_ROUNDS {
         let request = SaslAuthenticateRequest { auth_bytes: message.into() };
         let response = writer.call(&request, version).await?;
-        let code = ErrorCode(response.error_code);
+        let code = ErrorCode::from(response.error_code);
         if !code.is_ok() {
             let text = response.error_message.unwrap_or_else(|| code.to_string());
             return Err(refused(match exchange.refusal_detail() {

@@ -208,7 +208,7 @@ async fn an_old_broker_that_refuses_the_version_question_is_asked_again_in_its_v
     assert_eq!(incoming.version, ApiVersionsRequest::MAX_VERSION);
     assert_eq!(request.client_software_name, "llingr-kafka");
     let refusal = ApiVersionsResponse {
-        error_code: ErrorCode::UNSUPPORTED_VERSION.0,
+        error_code: ErrorCode::UnsupportedVersion.code(),
         api_keys: vec![api_range::<ApiVersionsRequest>(0, 2)],
         ..Default::default()
     };
@@ -230,7 +230,7 @@ async fn a_broker_without_a_range_is_asked_in_version_0() {
     let _client = connect(stream, settings());
     let (incoming, _) = broker.expect::<ApiVersionsRequest>().await;
     let refusal = ApiVersionsResponse {
-        error_code: ErrorCode::UNSUPPORTED_VERSION.0,
+        error_code: ErrorCode::UnsupportedVersion.code(),
         ..Default::default()
     };
     broker.send(&incoming.answer_at::<ApiVersionsRequest>(0, &refusal)).await;
@@ -317,7 +317,7 @@ async fn a_refused_login_names_broker_mechanism_and_cause_but_no_secret() {
     broker.answer::<SaslHandshakeRequest>(&incoming, &SaslHandshakeResponse::default()).await;
     let (incoming, _) = broker.expect::<SaslAuthenticateRequest>().await;
     let response = SaslAuthenticateResponse {
-        error_code: ErrorCode::SASL_AUTHENTICATION_FAILED.0,
+        error_code: ErrorCode::SaslAuthenticationFailed.code(),
         error_message: Some("Invalid username or password".into()),
         ..Default::default()
     };
@@ -336,7 +336,7 @@ async fn a_mechanism_the_broker_lacks_is_named_with_those_it_has() {
     broker.serve_versions(&login_apis()).await;
     let (incoming, _) = broker.expect::<SaslHandshakeRequest>().await;
     let response = SaslHandshakeResponse {
-        error_code: ErrorCode::UNSUPPORTED_SASL_MECHANISM.0,
+        error_code: ErrorCode::UnsupportedSaslMechanism.code(),
         mechanisms: vec!["SCRAM-SHA-512".into()],
     };
     broker.answer::<SaslHandshakeRequest>(&incoming, &response).await;

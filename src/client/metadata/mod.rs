@@ -27,7 +27,7 @@ use tokio::time::Instant;
 
 use super::backoff::{Backoff, BackoffPolicy};
 use super::connection::Connection;
-use super::error::{Error, ErrorCode, Result};
+use super::error::{Error, ErrorCode, ErrorCodeExt as _, Result};
 use super::pool::{Endpoint, Pool, Purpose};
 use super::retry::{self, Before, Verdict};
 use crate::wire::Uuid;
@@ -254,7 +254,7 @@ fn find(snapshot: &Snapshot, key: &TopicKey) -> Found {
             return Found::Yes(topic.clone());
         }
         (_, Some(code)) if !code.is_ok() => code,
-        _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        _ => ErrorCode::UnknownTopicOrPartition,
     };
     let error = Error::broker(code, format!("Metadata of {label}"));
     match retry::decide(&error) {
@@ -378,7 +378,7 @@ impl Asker {
             ..Default::default()
         };
         let response = connection.call(&request, deadline).await?;
-        ErrorCode(response.error_code)
+        ErrorCode::from(response.error_code)
             .check(|| format!("Metadata at broker {}", connection.broker()))?;
         Ok(response)
     }

@@ -112,7 +112,7 @@ impl Snapshot {
 
     fn apply_topic(&mut self, answer: MetadataResponseTopic) {
         let id = answer.topic_id;
-        let error = ErrorCode(answer.error_code);
+        let error = ErrorCode::from(answer.error_code);
         let name: Arc<str> = match &answer.name {
             Some(name) if !name.is_empty() => name.as_str().into(),
             // Asked by id, and the broker does not know it: deleted, or not there yet.
@@ -139,7 +139,7 @@ impl Snapshot {
                 leader_epoch: partition.leader_epoch,
                 replicas: partition.replica_nodes,
                 isr: partition.isr_nodes,
-                error: ErrorCode(partition.error_code),
+                error: ErrorCode::from(partition.error_code),
             })
             .collect();
         partitions.sort_by_key(|partition| partition.index);
@@ -183,7 +183,7 @@ impl Snapshot {
         for entry in changed.partitions.iter_mut().filter(|entry| entry.index == partition) {
             entry.leader = hint.leader;
             entry.leader_epoch = hint.epoch;
-            entry.error = ErrorCode::NONE;
+            entry.error = ErrorCode::None;
         }
         self.topics.insert(changed.name.clone(), Arc::new(changed));
         true
@@ -302,7 +302,7 @@ mod tests {
             ..Default::default()
         });
         assert!(snapshot.topic("orders").is_none());
-        assert_eq!(snapshot.id_error(ID), Some(ErrorCode::UNKNOWN_TOPIC_ID));
+        assert_eq!(snapshot.id_error(ID), Some(ErrorCode::UnknownTopicId));
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn orders() -> MetadataResponseTopic {
 
 fn unknown(code: ErrorCode) -> MetadataResponseTopic {
     MetadataResponseTopic {
-        error_code: code.0,
+        error_code: code.code(),
         name: Some("orders".into()),
         ..Default::default()
     }
@@ -103,7 +103,7 @@ async fn a_topic_that_appears_later_is_waited_for() {
     let cluster = ScriptedCluster::new(&[api::<MetadataRequest>()], move |_, incoming| {
         asked += 1;
         let topic = match asked {
-            1..=3 => unknown(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+            1..=3 => unknown(ErrorCode::UnknownTopicOrPartition),
             _ => orders(),
         };
         respond(incoming, &["one"], vec![topic])
@@ -115,8 +115,8 @@ async fn a_topic_that_appears_later_is_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_topic_gives_the_brokers_reason_at_the_deadline_and_a_forbidden_one_at_once() {
     for (code, at_once) in [
-        (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, false),
-        (ErrorCode::TOPIC_AUTHORIZATION_FAILED, true),
+        (ErrorCode::UnknownTopicOrPartition, false),
+        (ErrorCode::TopicAuthorizationFailed, true),
     ] {
         let cluster = ScriptedCluster::new(&[api::<MetadataRequest>()], move |_, incoming| {
             respond(incoming, &["one"], vec![unknown(code)])
