@@ -95,6 +95,17 @@ impl Client {
         self.0.pool.close().await;
     }
 
+    /// Number of the connection that short requests to the controller use; it changes when that
+    /// connection is replaced. For tests of renewed logins.
+    #[doc(hidden)]
+    pub async fn general_generation(&self) -> Option<u64> {
+        let snapshot = self.0.metadata.snapshot();
+        let broker = snapshot.brokers.get(&snapshot.controller_id)?;
+        let deadline = self.api_deadline();
+        let open = self.0.pool.get(&broker.endpoint, Purpose::General, deadline).await.ok()?;
+        Some(open.generation())
+    }
+
     pub(crate) fn metadata(&self) -> &Metadata {
         &self.0.metadata
     }

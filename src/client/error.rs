@@ -8,6 +8,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::admin::TopicPartition;
+use super::tls;
 pub use crate::wire::ErrorCode;
 
 /// What went wrong in the native client.
@@ -89,6 +91,18 @@ pub enum Error {
         /// The broker's own text, if it sent one.
         message: Option<Arc<str>>,
     },
+    /// Fetched records cannot be read: a wrong checksum, a broken or unknown encoding.
+    #[error("records {first_offset} to {last_offset} of partition {partition}: {cause}")]
+    CorruptRecords {
+        /// Topic and partition.
+        partition: TopicPartition,
+        /// First offset of the batch.
+        first_offset: i64,
+        /// Last offset of the batch; what follows it can be read.
+        last_offset: i64,
+        /// What is wrong.
+        cause: Arc<str>,
+    },
     /// The caller asked for something the present state does not allow.
     #[error("{0}")]
     State(Arc<str>),
@@ -113,8 +127,14 @@ impl Error {
         Self::Disconnected { broker: broker.clone(), cause: cause.into() }
     }
 
+    /// A fault of TLS is told apart: a broker refuses a client's certificate only after the
+    /// client regards the handshake as complete.
     pub(crate) fn io(broker: &Arc<str>, error: &io::Error) -> Self {
-        Self::disconnected(broker, error.to_string())
+        let cause = tls::explain(error);
+        if tls::is_fault(error) {
+            return Self::Tls { broker: broker.clone(), cause: cause.into() };
+        }
+        Self::disconnected(broker, cause)
     }
 
     pub(crate) fn broker(code: impl Into<ErrorCode>, context: impl Into<Arc<str>>) -> Self {

@@ -8,6 +8,7 @@ mod config;
 mod connection;
 mod coordinator;
 mod error;
+mod fetch;
 mod metadata;
 mod pool;
 mod retry;
@@ -24,6 +25,7 @@ pub use admin::{
 pub use cluster::Client;
 pub use config::Config;
 pub use error::{Error, ErrorCode, Result};
+pub use fetch::{FetchConfig, FetchError, Fetched, Fetcher, Position};
 pub use sasl::{BoxError, SaslConfig, ScramHash, Token, TokenFuture, TokenProvider};
 pub use secret::Secret;
 pub use tls::{ClientIdentity, TlsConfig};

@@ -54,6 +54,8 @@ pub(crate) fn decide(error: &Error) -> Verdict {
         // The stream was given up with it; a fresh one starts at a frame border. Without a bound
         // this would loop, which is why every caller has a deadline.
         Error::Malformed { .. } => Retry(Reconnect),
+        // The same bytes would come again.
+        Error::CorruptRecords { .. } => Fail,
         Error::Config(_) | Error::State(_) | Error::Closed => Fail,
     }
 }

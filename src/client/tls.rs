@@ -106,8 +106,22 @@ impl Tls {
         let failed = |cause: String| Error::Tls { broker: broker.clone(), cause: cause.into() };
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| failed(format!("{host:?} is not a host name or address")))?;
-        self.0.connect(name, stream).await.map_err(|error| failed(explain(&error)))
+        self.0.connect(name, stream).await.map_err(|error| {
+            let hint = match error.kind() {
+                io::ErrorKind::UnexpectedEof => {
+                    "; the broker closed the connection: check that this port is an SSL or \
+                     SASL_SSL listener"
+                }
+                _ => "",
+            };
+            failed(format!("{}{hint}", explain(&error)))
+        })
     }
+}
+
+/// Whether TLS itself failed, rather than the stream under it.
+pub(crate) fn is_fault(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
 }
 
 /// The TLS library's reason with what to do about it.
@@ -131,10 +145,6 @@ pub(crate) fn explain(error: &io::Error) -> String {
         }
         Some(rustls::Error::InvalidMessage(_)) => {
             "; the broker does not answer in TLS: check that this port is an SSL or SASL_SSL \
-             listener"
-        }
-        _ if error.kind() == io::ErrorKind::UnexpectedEof => {
-            "; the broker closed the connection: check that this port is an SSL or SASL_SSL \
              listener"
         }
         _ => "",

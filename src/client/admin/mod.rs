@@ -179,7 +179,7 @@ impl Admin {
             topics: vec![CreatePartitionsTopic {
                 name: topic.to_owned(),
                 count,
-                ..Default::default()
+                assignments: None,
             }],
             timeout_ms: self.timeout_ms(),
             ..Default::default()

@@ -1,0 +1,9 @@
+//! The native client against a real Apache Kafka.
+#![cfg(feature = "client")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod common;
+mod security;
+mod topics;
