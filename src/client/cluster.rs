@@ -1,5 +1,6 @@
 //! The client as its users hold it: connections by role, and calls that are tried again.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,6 +16,54 @@ use super::pool::{Dial, Endpoint, Pool, Purpose};
 use super::retry::{self, Before, Verdict};
 use super::tls::Tls;
 use crate::wire::Request;
+
+/// Tries an async block until success, a final error, or the deadline; then the last error is the
+/// result. As cancel safe as the block. A macro, because the future of a function that takes an
+/// async closure could not be moved between threads.
+macro_rules! retrying {
+    ($client:expr, $deadline:expr, $attempt:block) => {{
+        let mut attempts = $client.attempts($deadline);
+        loop {
+            let outcome: $crate::client::error::Result<_> = async $attempt.await;
+            match outcome {
+                Ok(value) => break Ok(value),
+                Err(error) => {
+                    if let Err(error) = attempts.pause(error).await {
+                        break Err(error);
+                    }
+                }
+            }
+        }
+    }};
+}
+pub(crate) use retrying;
+
+/// Pauses between the attempts of one call.
+pub(crate) struct Attempts<'a> {
+    metadata: &'a Metadata,
+    backoff: Backoff,
+    deadline: Instant,
+}
+
+impl Attempts<'_> {
+    /// Waits before the next attempt, and has metadata refreshed where that may help.
+    ///
+    /// # Errors
+    /// The error itself, if another attempt cannot help or would come too late.
+    pub(crate) async fn pause(&mut self, error: Error) -> Result<()> {
+        let Verdict::Retry(before) = retry::decide(&error) else { return Err(error) };
+        if matches!(before, Before::Metadata | Before::Reconnect | Before::Rebootstrap) {
+            self.metadata.request_refresh();
+        }
+        let wake = Instant::now() + self.backoff.next_delay();
+        if wake >= self.deadline {
+            return Err(error);
+        }
+        log::debug!(target: "llingr", "trying again: {error}");
+        tokio::time::sleep_until(wake).await;
+        Ok(())
+    }
+}
 
 /// Requests in flight on one connection. Idempotent producing allows five; nobody needs more.
 const MAX_IN_FLIGHT: usize = 5;
@@ -203,31 +252,10 @@ impl Client {
         self.0.pool.release(purpose).await;
     }
 
-    /// Tries until success, a final error, or the deadline; then the last error is returned.
-    ///
-    /// # Cancel safety
-    /// That of `attempt`.
-    pub(crate) async fn retry<T, F>(&self, deadline: Instant, mut attempt: F) -> Result<T>
-    where
-        F: AsyncFnMut() -> Result<T>,
-    {
-        let mut backoff = Backoff::new(self.0.config.retry_policy());
-        loop {
-            let error = match attempt().await {
-                Ok(value) => return Ok(value),
-                Err(error) => error,
-            };
-            let Verdict::Retry(before) = retry::decide(&error) else { return Err(error) };
-            if matches!(before, Before::Metadata | Before::Reconnect | Before::Rebootstrap) {
-                self.0.metadata.request_refresh();
-            }
-            let wake = Instant::now() + backoff.next_delay();
-            if wake >= deadline {
-                return Err(error);
-            }
-            log::debug!(target: "llingr", "trying again: {error}");
-            tokio::time::sleep_until(wake).await;
-        }
+    /// The attempts of a call that ends by `deadline`; see [`retrying`].
+    pub(crate) fn attempts(&self, deadline: Instant) -> Attempts<'_> {
+        let backoff = Backoff::new(self.0.config.retry_policy());
+        Attempts { metadata: &self.0.metadata, backoff, deadline }
     }
 
     /// Asks any broker until `check` accepts the answer.
@@ -241,12 +269,11 @@ impl Client {
         R: Request,
         R::Response: Throttled,
     {
-        self.retry(deadline, async || {
+        retrying!(self, deadline, {
             let connection = self.any(deadline).await?;
             let response = connection.call(request, self.request_deadline(deadline)).await?;
             check(&response).map(|()| response)
         })
-        .await
     }
 
     /// Asks the coordinator, looking it up again whenever an answer says so, until `check`
@@ -263,13 +290,34 @@ impl Client {
         R: Request,
         R::Response: Throttled,
     {
-        self.retry(deadline, async || {
+        self.call_coordinator_within(kind, key, request, 0..=i16::MAX, deadline, check).await
+    }
+
+    /// As [`Client::call_coordinator`], at a version within `versions`.
+    pub(crate) async fn call_coordinator_within<R>(
+        &self,
+        kind: CoordinatorKind,
+        key: &str,
+        request: &R,
+        versions: RangeInclusive<i16>,
+        deadline: Instant,
+        check: impl Fn(&R::Response) -> Result<()>,
+    ) -> Result<R::Response>
+    where
+        R: Request,
+        R::Response: Throttled,
+    {
+        retrying!(self, deadline, {
             let (node, connection) = self.coordinator(kind, key, deadline).await?;
-            let answer = connection.call(request, self.request_deadline(deadline)).await;
+            let limit = self.request_deadline(deadline);
+            let answer = async {
+                let version = connection.version_within::<R>(versions.clone())?;
+                connection.send_at(request, version, limit).await?.answer().await
+            };
+            let answer = answer.await;
             let result = answer.and_then(|response| check(&response).map(|()| response));
             result.inspect_err(|error| self.distrust_coordinator(kind, key, node, error))
         })
-        .await
     }
 
     /// The coordinator's node id and a connection to it; one attempt.

@@ -11,6 +11,7 @@ mod error;
 mod fetch;
 mod metadata;
 mod pool;
+mod producer;
 mod retry;
 mod sasl;
 #[cfg(test)]
@@ -26,6 +27,10 @@ pub use cluster::Client;
 pub use config::Config;
 pub use error::{Error, ErrorCode, Result};
 pub use fetch::{FetchConfig, FetchError, Fetched, Fetcher, Position};
+pub use producer::{
+    Delivery, GroupMetadata, OffsetToCommit, Placed, Producer, ProducerConfig, ProducerRecord,
+    murmur2, partition_of_key,
+};
 pub use sasl::{BoxError, SaslConfig, ScramHash, Token, TokenFuture, TokenProvider};
 pub use secret::Secret;
 pub use tls::{ClientIdentity, TlsConfig};

@@ -5,5 +5,6 @@
 mod support;
 
 mod common;
+mod fetching;
 mod security;
 mod topics;

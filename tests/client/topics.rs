@@ -1,6 +1,6 @@
 use llingr_kafka::client::{Admin, ConfigResource, ErrorCode, NewTopic, OffsetSpec, TopicPartition};
 
-use crate::common::{block_on, plain_client};
+use crate::common::{block_on, plain_client, soon};
 use crate::support::{NewRecord, shared_broker, unique};
 
 #[test]
@@ -22,11 +22,20 @@ fn topics_are_created_described_altered_and_deleted() {
         let resource = ConfigResource::Topic(name.clone());
         admin.alter_configs(&resource, &[("cleanup.policy", Some("compact"))]).await.unwrap();
         admin.alter_configs(&resource, &[("retention.ms", None)]).await.unwrap();
-        let entries = admin.describe_configs(&resource).await.unwrap();
-        let find = |name: &str| entries.iter().find(|entry| entry.name == name).expect("listed");
-        assert_eq!(find("cleanup.policy").value.as_deref(), Some("compact"));
-        assert!(find("cleanup.policy").is_set_here);
-        assert!(!find("retention.ms").is_set_here);
+        // The broker that is asked hears of the change a moment after the controller made it.
+        let deadline = soon();
+        loop {
+            let entries = admin.describe_configs(&resource).await.unwrap();
+            let find = |name: &str| entries.iter().find(|entry| entry.name == name).expect(name);
+            let policy = find("cleanup.policy");
+            if policy.value.as_deref() == Some("compact")
+                && policy.is_set_here
+                && !find("retention.ms").is_set_here
+            {
+                break;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "{entries:?}");
+        }
         let error = admin.alter_configs(&resource, &[("no.such", Some("1"))]).await.unwrap_err();
         assert_eq!(error.code(), Some(ErrorCode::InvalidConfig));
 
@@ -53,10 +62,16 @@ fn settings_of_a_group_are_set_before_it_exists() {
         let group = ConfigResource::Group(unique("group"));
         let change = [("share.auto.offset.reset", Some("earliest"))];
         admin.alter_configs(&group, &change).await.unwrap();
-        let entries = admin.describe_configs(&group).await.unwrap();
-        let entry = entries.iter().find(|entry| entry.name == "share.auto.offset.reset").unwrap();
-        assert_eq!(entry.value.as_deref(), Some("earliest"));
-        assert!(entry.is_set_here);
+        let deadline = soon();
+        loop {
+            let entries = admin.describe_configs(&group).await.unwrap();
+            let found = entries.iter().find(|entry| entry.name == "share.auto.offset.reset");
+            let entry = found.expect("a group's setting");
+            if entry.value.as_deref() == Some("earliest") && entry.is_set_here {
+                break;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "{entry:?}");
+        }
     });
 }
 

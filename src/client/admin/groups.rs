@@ -1,6 +1,7 @@
 //! Groups of every kind: listing asks all brokers, the rest the group's coordinator.
 
 use super::{Admin, PerItem};
+use crate::client::cluster::retrying;
 use crate::client::coordinator::CoordinatorKind;
 use crate::client::error::{Error, ErrorCode, ErrorCodeExt as _, Result};
 use crate::client::pool::Purpose;
@@ -30,7 +31,7 @@ impl Admin {
         let snapshot = self.client.brokers(deadline).await?;
         let mut groups = Vec::new();
         for id in snapshot.brokers.keys() {
-            let response = self.client.retry(deadline, async || {
+            let response = retrying!(self.client, deadline, {
                 let connection = self.client.node(*id, Purpose::General, deadline).await?;
                 let request = ListGroupsRequest::default();
                 let limit = self.client.request_deadline(deadline);
@@ -39,7 +40,7 @@ impl Admin {
                     .check(|| format!("ListGroups at broker {id}"))?;
                 Ok(response)
             });
-            groups.extend(response.await?.groups.into_iter().map(|group| ListedGroup {
+            groups.extend(response?.groups.into_iter().map(|group| ListedGroup {
                 group_id: group.group_id,
                 group_type: group.group_type,
                 state: group.group_state,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::cluster::Client;
+use super::cluster::{Client, retrying};
 use super::connection::{Connection, Throttled};
 use super::error::{Error, ErrorCode, ErrorCodeExt as _, Result};
 use super::pool::Purpose;
@@ -145,9 +145,7 @@ impl Admin {
     /// Where no broker could be asked; refusals are in the results.
     pub async fn delete_topics(&self, names: &[&str]) -> Result<PerItem<()>> {
         let deadline = self.client.api_deadline();
-        let response = self
-            .client
-            .retry(deadline, async || {
+        let response = retrying!(self.client, deadline, {
                 let connection = self.controller(deadline).await?;
                 let version = connection.version_within::<DeleteTopicsRequest>(0..=i16::MAX)?;
                 let request = delete_request(version, names, self.timeout_ms());
@@ -157,8 +155,7 @@ impl Admin {
                 let codes = response.responses.iter().map(|topic| topic.error_code);
                 retriable_of_all(codes, "DeleteTopics")?;
                 Ok(response)
-            })
-            .await?;
+            })?;
         let results = response.responses.into_iter().map(|topic| {
             let name = topic.name.unwrap_or_default();
             let outcome = ErrorCode::from(topic.error_code)
@@ -306,15 +303,13 @@ impl Admin {
         let ConfigResource::Broker(id) = resource else {
             return self.call_controller(request, deadline, check).await;
         };
-        self.client
-            .retry(deadline, async || {
+        retrying!(self.client, deadline, {
                 self.client.brokers(deadline).await?;
                 let connection = self.client.node(*id, Purpose::General, deadline).await?;
                 let limit = self.client.request_deadline(deadline);
                 let response = connection.call(request, limit).await?;
                 check(&response).map(|()| response)
             })
-            .await
     }
 
     async fn call_controller<R>(
@@ -327,14 +322,12 @@ impl Admin {
         R: Request,
         R::Response: Throttled,
     {
-        self.client
-            .retry(deadline, async || {
+        retrying!(self.client, deadline, {
                 let connection = self.controller(deadline).await?;
                 let limit = self.client.request_deadline(deadline);
                 let response = connection.call(request, limit).await?;
                 check(&response).map(|()| response)
             })
-            .await
     }
 
     /// KRaft brokers name any broker here and forward; older ones name the controller itself.

@@ -234,6 +234,41 @@ impl Connection {
         self.send_at(request, version, deadline).await
     }
 
+    /// As [`Connection::send_at`], if there is a free place now and no throttle; for callers that
+    /// must not wait.
+    pub(crate) fn try_send_at<R: Request>(
+        &self,
+        request: &R,
+        version: i16,
+        deadline: Instant,
+    ) -> Result<Option<InFlight<R>>> {
+        if self.shared.throttled_until().is_some() {
+            return Ok(None);
+        }
+        let Ok(permit) = self.shared.permits.clone().try_acquire_owned() else {
+            return if self.is_broken() { Err(self.shared.failure()) } else { Ok(None) };
+        };
+        let answer = self.shared.enqueue(request, version, Some(permit))?;
+        Ok(Some(InFlight {
+            shared: self.shared.clone(),
+            answer,
+            version,
+            deadline,
+            started: Instant::now(),
+            request: PhantomData,
+        }))
+    }
+
+    /// Until when the broker wants to be left alone.
+    pub(crate) fn throttled_until(&self) -> Option<Instant> {
+        self.shared.throttled_until()
+    }
+
+    /// Finalized level of a cluster feature; 0 if the cluster has none.
+    pub(crate) fn feature(&self, name: &str) -> i16 {
+        self.shared.versions.get().map_or(0, |versions| versions.feature(name))
+    }
+
     /// As [`Connection::send`], at a version that [`Connection::version_within`] gave.
     pub(crate) async fn send_at<R: Request>(
         &self,
