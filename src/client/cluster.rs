@@ -104,10 +104,10 @@ impl Client {
 
     pub(crate) fn with_dialer(config: Config, dialer: Arc<dyn Dial>) -> Self {
         let pool = Arc::new(Pool::new(dialer, config.reconnect_policy()));
-        let bootstrap = config.bootstrap.iter().map(|(host, port)| Endpoint {
-            host: host.as_str().into(),
-            port: *port,
-        });
+        let bootstrap = config
+            .bootstrap
+            .iter()
+            .map(|(host, port)| Endpoint { host: host.as_str().into(), port: *port });
         let settings = MetadataSettings {
             bootstrap: bootstrap.collect(),
             max_age: config.metadata_max_age,

@@ -166,9 +166,7 @@ impl<'a> Options<'a> {
     {
         self.get(key)
             .map(|value| {
-                value
-                    .parse()
-                    .map_err(|error| Error::Config(format!("{key}={value:?}: {error}")))
+                value.parse().map_err(|error| Error::Config(format!("{key}={value:?}: {error}")))
             })
             .transpose()
     }
@@ -211,8 +209,7 @@ impl<'a> Options<'a> {
         Ok(TlsConfig {
             ca_pem: self.pem("ssl.ca")?,
             client,
-            skip_hostname_check: self.get("ssl.endpoint.identification.algorithm")
-                == Some("none"),
+            skip_hostname_check: self.get("ssl.endpoint.identification.algorithm") == Some("none"),
             skip_certificate_check: self.parse("enable.ssl.certificate.verification")?
                 == Some(false),
         })

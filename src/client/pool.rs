@@ -156,11 +156,8 @@ impl Pool {
             }
             Err(_) => true,
         });
-        let state = LineState {
-            connection: None,
-            backoff: Backoff::new(self.reconnect),
-            failed: None,
-        };
+        let state =
+            LineState { connection: None, backoff: Backoff::new(self.reconnect), failed: None };
         let line = Arc::new(Line::new(state));
         lines.insert(key, line.clone());
         line

@@ -71,9 +71,7 @@ pub(crate) fn decide_code(code: ErrorCode) -> Verdict {
         // Just created topics are not known on every broker yet.
         ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId => Retry(Metadata),
         // The topic was deleted and created again: its cached id is wrong.
-        ErrorCode::InconsistentTopicId | ErrorCode::FetchSessionTopicIdError => {
-            Retry(Metadata)
-        }
+        ErrorCode::InconsistentTopicId | ErrorCode::FetchSessionTopicIdError => Retry(Metadata),
         // An election runs, or we asked the former leader.
         ErrorCode::LeaderNotAvailable
         | ErrorCode::NotLeaderOrFollower
@@ -140,10 +138,7 @@ mod tests {
 
     #[test]
     fn a_moved_leader_asks_for_metadata_and_a_moved_coordinator_for_a_lookup() {
-        assert_eq!(
-            decide_code(ErrorCode::NotLeaderOrFollower),
-            Verdict::Retry(Before::Metadata)
-        );
+        assert_eq!(decide_code(ErrorCode::NotLeaderOrFollower), Verdict::Retry(Before::Metadata));
         assert_eq!(decide_code(ErrorCode::NotCoordinator), Verdict::Retry(Before::Coordinator));
         assert_eq!(
             decide_code(ErrorCode::CoordinatorLoadInProgress),

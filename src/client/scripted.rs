@@ -297,9 +297,6 @@ pub(crate) fn settings() -> Settings {
 }
 
 /// Starts connecting in the background, because the script has to answer meanwhile.
-pub(crate) fn connect(
-    stream: DuplexStream,
-    settings: Settings,
-) -> JoinHandle<Result<Connection>> {
+pub(crate) fn connect(stream: DuplexStream, settings: Settings) -> JoinHandle<Result<Connection>> {
     tokio::spawn(Connection::start("broker:9092".into(), Arc::new(settings), stream))
 }

@@ -149,11 +149,15 @@ fn unusable_pem_is_refused_by_setting_and_never_quoted() {
 
     let certificate_pem = Authority::new().issue("client.test").certificate;
     for (key, expected) in [
-        ("-----BEGIN ENCRYPTED PRIVATE KEY-----\nc2VjcmV0\n-----END ENCRYPTED PRIVATE KEY-----", "encrypted"),
+        (
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nc2VjcmV0\n-----END ENCRYPTED PRIVATE KEY-----",
+            "encrypted",
+        ),
         ("topsecret", "ssl.key"),
         ("-----BEGIN PRIVATE KEY-----\n!topsecret!\n-----END PRIVATE KEY-----", "ssl.key"),
     ] {
-        let client = ClientIdentity { certificate_pem: certificate_pem.clone(), key_pem: key.into() };
+        let client =
+            ClientIdentity { certificate_pem: certificate_pem.clone(), key_pem: key.into() };
         let config = TlsConfig {
             ca_pem: Some(certificate_pem.clone()),
             client: Some(client),

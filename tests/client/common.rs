@@ -37,12 +37,15 @@ pub(crate) fn config(conn: &Conn) -> Config {
     let mut set = |key: &str, value: &str| {
         options.insert(key.to_owned(), value.to_owned());
     };
-    set("security.protocol", match (&conn.tls, &conn.sasl) {
-        (None, None) => "PLAINTEXT",
-        (Some(_), None) => "SSL",
-        (None, Some(_)) => "SASL_PLAINTEXT",
-        (Some(_), Some(_)) => "SASL_SSL",
-    });
+    set(
+        "security.protocol",
+        match (&conn.tls, &conn.sasl) {
+            (None, None) => "PLAINTEXT",
+            (Some(_), None) => "SSL",
+            (None, Some(_)) => "SASL_PLAINTEXT",
+            (Some(_), Some(_)) => "SASL_SSL",
+        },
+    );
     if let Some(tls) = &conn.tls {
         set("ssl.ca.pem", &tls.ca);
         if !tls.cert.is_empty() {

@@ -6,5 +6,6 @@ mod support;
 
 mod common;
 mod fetching;
+mod producing;
 mod security;
 mod topics;

@@ -1,9 +1,7 @@
 use llingr_kafka::client::{Admin, Error};
 
 use crate::common::{block_on, config, reach};
-use crate::support::{
-    Cluster, Listener, Login, Mechanism, PASSWORD, shared_secure_broker,
-};
+use crate::support::{Cluster, Listener, Login, Mechanism, PASSWORD, shared_secure_broker};
 
 #[test]
 fn every_listener_and_mechanism_logs_in() {
@@ -44,8 +42,7 @@ fn a_wrong_password_is_refused_at_once_naming_broker_and_mechanism() {
 fn a_token_that_is_none_is_refused_with_the_brokers_reason() {
     let broker = shared_secure_broker();
     block_on(async {
-        let mut conn =
-            broker.conn(Listener::SaslPlaintext, &Login::new(Mechanism::OAuthBearer));
+        let mut conn = broker.conn(Listener::SaslPlaintext, &Login::new(Mechanism::OAuthBearer));
         conn.sasl.as_mut().expect("a login").token = "not.a.token".into();
         let error = reach(config(&conn)).await.err().expect("a refusal");
         assert!(matches!(error, Error::Authentication { .. }), "{error}");
@@ -90,10 +87,7 @@ fn a_foreign_authority_a_missing_certificate_and_a_wrong_protocol_say_what_to_do
 #[test]
 fn logins_are_renewed_for_as_long_as_the_client_lives() {
     // Shorter than the test: without renewal the broker would close the connections.
-    let cluster = Cluster::builder()
-        .secure()
-        .property("connections.max.reauth.ms", "2000")
-        .start();
+    let cluster = Cluster::builder().secure().property("connections.max.reauth.ms", "2000").start();
     block_on(async {
         for mechanism in Mechanism::ALL {
             let conn = cluster.conn(Listener::SaslPlaintext, &Login::new(mechanism));

@@ -1,4 +1,6 @@
-use llingr_kafka::client::{Admin, ConfigResource, ErrorCode, NewTopic, OffsetSpec, TopicPartition};
+use llingr_kafka::client::{
+    Admin, ConfigResource, ErrorCode, NewTopic, OffsetSpec, TopicPartition,
+};
 
 use crate::common::{block_on, plain_client, soon};
 use crate::support::{NewRecord, shared_broker, unique};

@@ -6,9 +6,7 @@ use crate::client::coordinator::CoordinatorKind;
 use crate::client::error::{Error, ErrorCode, ErrorCodeExt as _, Result};
 use crate::client::pool::Purpose;
 use crate::wire::messages::describe_groups::DescribedGroup;
-use crate::wire::messages::{
-    DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest,
-};
+use crate::wire::messages::{DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest};
 
 /// A group as a coordinator lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -146,16 +146,15 @@ impl Admin {
     pub async fn delete_topics(&self, names: &[&str]) -> Result<PerItem<()>> {
         let deadline = self.client.api_deadline();
         let response = retrying!(self.client, deadline, {
-                let connection = self.controller(deadline).await?;
-                let version = connection.version_within::<DeleteTopicsRequest>(0..=i16::MAX)?;
-                let request = delete_request(version, names, self.timeout_ms());
-                let limit = self.client.request_deadline(deadline);
-                let response =
-                    connection.send_at(&request, version, limit).await?.answer().await?;
-                let codes = response.responses.iter().map(|topic| topic.error_code);
-                retriable_of_all(codes, "DeleteTopics")?;
-                Ok(response)
-            })?;
+            let connection = self.controller(deadline).await?;
+            let version = connection.version_within::<DeleteTopicsRequest>(0..=i16::MAX)?;
+            let request = delete_request(version, names, self.timeout_ms());
+            let limit = self.client.request_deadline(deadline);
+            let response = connection.send_at(&request, version, limit).await?.answer().await?;
+            let codes = response.responses.iter().map(|topic| topic.error_code);
+            retriable_of_all(codes, "DeleteTopics")?;
+            Ok(response)
+        })?;
         let results = response.responses.into_iter().map(|topic| {
             let name = topic.name.unwrap_or_default();
             let outcome = ErrorCode::from(topic.error_code)
@@ -304,12 +303,12 @@ impl Admin {
             return self.call_controller(request, deadline, check).await;
         };
         retrying!(self.client, deadline, {
-                self.client.brokers(deadline).await?;
-                let connection = self.client.node(*id, Purpose::General, deadline).await?;
-                let limit = self.client.request_deadline(deadline);
-                let response = connection.call(request, limit).await?;
-                check(&response).map(|()| response)
-            })
+            self.client.brokers(deadline).await?;
+            let connection = self.client.node(*id, Purpose::General, deadline).await?;
+            let limit = self.client.request_deadline(deadline);
+            let response = connection.call(request, limit).await?;
+            check(&response).map(|()| response)
+        })
     }
 
     async fn call_controller<R>(
@@ -323,11 +322,11 @@ impl Admin {
         R::Response: Throttled,
     {
         retrying!(self.client, deadline, {
-                let connection = self.controller(deadline).await?;
-                let limit = self.client.request_deadline(deadline);
-                let response = connection.call(request, limit).await?;
-                check(&response).map(|()| response)
-            })
+            let connection = self.controller(deadline).await?;
+            let limit = self.client.request_deadline(deadline);
+            let response = connection.call(request, limit).await?;
+            check(&response).map(|()| response)
+        })
     }
 
     /// KRaft brokers name any broker here and forward; older ones name the controller itself.
@@ -362,9 +361,8 @@ fn delete_request(version: i16, names: &[&str], timeout_ms: i32) -> DeleteTopics
     let owned = names.iter().map(|name| (*name).to_owned());
     let mut request = DeleteTopicsRequest { timeout_ms, ..Default::default() };
     if version >= 6 {
-        request.topics = owned
-            .map(|name| DeleteTopicState { name: Some(name), ..Default::default() })
-            .collect();
+        request.topics =
+            owned.map(|name| DeleteTopicState { name: Some(name), ..Default::default() }).collect();
     } else {
         request.topic_names = owned.collect();
     }
@@ -373,10 +371,7 @@ fn delete_request(version: i16, names: &[&str], timeout_ms: i32) -> DeleteTopics
 
 /// An error if every item failed for a reason that passes, so that the request is repeated as a
 /// whole; repeating it for some would do to the others twice what they asked for once.
-fn retriable_of_all(
-    codes: impl Iterator<Item = i16>,
-    context: impl Into<Arc<str>>,
-) -> Result<()> {
+fn retriable_of_all(codes: impl Iterator<Item = i16>, context: impl Into<Arc<str>>) -> Result<()> {
     let mut last = None;
     for code in codes.map(ErrorCode::from) {
         if !super::retry::decide_code(code).is_retry() {

@@ -103,11 +103,12 @@ impl Admin {
     pub async fn delete_records(&self, before: &[(TopicPartition, i64)]) -> Outcomes<i64> {
         let deadline = self.client.api_deadline();
         let client = self.client.clone();
-        self.client.by_leader(before.to_vec(), deadline, move |node, items| {
-            let client = client.clone();
-            async move { delete_at(&client, node, items, deadline).await }
-        })
-        .await
+        self.client
+            .by_leader(before.to_vec(), deadline, move |node, items| {
+                let client = client.clone();
+                async move { delete_at(&client, node, items, deadline).await }
+            })
+            .await
     }
 }
 
@@ -172,7 +173,8 @@ impl Client {
             if waiting.is_empty() || last_chance {
                 let what = "partition's leader";
                 let lost = waiting.into_keys().map(|tp| {
-                    let error = Error::timeout(format!("{what} of {tp}"), self.config().api_timeout);
+                    let error =
+                        Error::timeout(format!("{what} of {tp}"), self.config().api_timeout);
                     (tp, Err(error))
                 });
                 done.extend(lost);

@@ -187,7 +187,11 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     }
 
     /// Sends a request of the connection's own and waits for the undecoded answer.
-    pub(super) async fn exchange<R: Request>(&mut self, request: &R, version: i16) -> Result<Bytes> {
+    pub(super) async fn exchange<R: Request>(
+        &mut self,
+        request: &R,
+        version: i16,
+    ) -> Result<Bytes> {
         let (id, answer) = self.shared.register()?;
         let mut bytes = self.shared.encode(request, version, 0)?;
         set_correlation_id(&mut bytes, id);
@@ -221,10 +225,9 @@ async fn bounded(
     match tokio::time::timeout(timeout, write).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(Error::io(broker, &error)),
-        Err(_) => Err(Error::disconnected(
-            broker,
-            format!("it did not take our bytes for {timeout:?}"),
-        )),
+        Err(_) => {
+            Err(Error::disconnected(broker, format!("it did not take our bytes for {timeout:?}")))
+        }
     }
 }
 

@@ -402,7 +402,11 @@ impl Shared {
         let mut bytes = BytesMut::new();
         request.encode_frame(version, id, &self.settings.client_id, &mut bytes).map_err(
             |error| {
-                Error::state(format!("{} cannot be sent to broker {}: {error}", R::NAME, self.broker))
+                Error::state(format!(
+                    "{} cannot be sent to broker {}: {error}",
+                    R::NAME,
+                    self.broker
+                ))
             },
         )?;
         Ok(bytes)

@@ -84,10 +84,7 @@ async fn resolve_and_dial(
     Err(last)
 }
 
-async fn within<T>(
-    timeout: Duration,
-    work: impl Future<Output = io::Result<T>>,
-) -> io::Result<T> {
+async fn within<T>(timeout: Duration, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
         Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {timeout:?}")))
     })

@@ -261,11 +261,7 @@ fn with_login() -> Settings {
 }
 
 fn login_apis() -> Vec<ApiVersion> {
-    vec![
-        api::<MetadataRequest>(),
-        api::<SaslHandshakeRequest>(),
-        api::<SaslAuthenticateRequest>(),
-    ]
+    vec![api::<MetadataRequest>(), api::<SaslHandshakeRequest>(), api::<SaslAuthenticateRequest>()]
 }
 
 async fn accept_login(broker: &mut Scripted, lifetime_ms: i64) {

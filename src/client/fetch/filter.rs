@@ -118,8 +118,7 @@ mod tests {
     use crate::wire::records::{BatchBuilder, BatchOptions, ProducerState};
 
     fn batch(offset: i64, producer: Option<i64>, values: &[&str]) -> Bytes {
-        let mut builder =
-            BatchBuilder::new(BatchOptions::default()).with_log_position(offset, 3);
+        let mut builder = BatchBuilder::new(BatchOptions::default()).with_log_position(offset, 3);
         for value in values {
             builder.append(0, None, Some(value.as_bytes()), std::iter::empty()).unwrap();
         }
@@ -131,9 +130,8 @@ mod tests {
     }
 
     fn marker(offset: i64, producer: i64, kind: i16) -> Bytes {
-        let mut builder = BatchBuilder::new(BatchOptions::default())
-            .with_log_position(offset, 3)
-            .with_control();
+        let mut builder =
+            BatchBuilder::new(BatchOptions::default()).with_log_position(offset, 3).with_control();
         let key = [0i16.to_be_bytes(), kind.to_be_bytes()].concat();
         builder.append(0, Some(&key), Some(&[0; 6]), std::iter::empty()).unwrap();
         builder.finish(Some(transactional(producer))).unwrap()

@@ -115,15 +115,17 @@ pub struct Fetched {
     batches: Vec<Batch>,
     decode: DecodeOptions,
     bytes: usize,
+    /// `bytes` with the overhead that counts against the buffers' bounds.
+    held: usize,
 }
 
 impl Fetched {
     /// Checks and decompresses one batch after the other. An error concerns one batch; the
     /// following ones still come.
     pub fn batches(&self) -> impl Iterator<Item = Result<BatchRecords>> + '_ {
-        self.batches.iter().map(|batch| {
-            batch.records(&self.decode).map_err(|error| self.corrupt(batch, error))
-        })
+        self.batches
+            .iter()
+            .map(|batch| batch.records(&self.decode).map_err(|error| self.corrupt(batch, error)))
     }
 
     /// Calls `visit` for each record from `start_offset` on, without copying any.

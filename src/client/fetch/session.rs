@@ -48,9 +48,10 @@ impl Session {
             let changed = wanted.iter().filter(|(tp, new)| self.known.get(tp) != Some(new));
             request.topics = topics(changed);
             // A recreated topic is forgotten under its former id.
-            let gone = self.known.iter().filter(|(tp, old)| {
-                wanted.get(tp).is_none_or(|new| new.topic_id != old.topic_id)
-            });
+            let gone = self
+                .known
+                .iter()
+                .filter(|(tp, old)| wanted.get(tp).is_none_or(|new| new.topic_id != old.topic_id));
             request.forgotten_topics_data = forgotten(gone);
         }
         self.known = wanted;
@@ -127,9 +128,9 @@ mod tests {
             last_fetched_epoch: -1,
             max_bytes: 100,
         };
-        let pairs = offsets.iter().map(|(partition, offset)| {
-            (TopicPartition::new("t", *partition), entry(*offset))
-        });
+        let pairs = offsets
+            .iter()
+            .map(|(partition, offset)| (TopicPartition::new("t", *partition), entry(*offset)));
         pairs.collect()
     }
 

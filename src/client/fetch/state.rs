@@ -22,6 +22,11 @@ use crate::wire::records::DecodeOptions;
 const RETRY: BackoffPolicy =
     BackoffPolicy { initial: Duration::from_millis(100), max: Duration::from_secs(1) };
 
+/// What an item and each of its batches take besides their records: many small ones must not
+/// escape the bounds.
+const ITEM_BYTES: usize = 512;
+const BATCH_BYTES: usize = 128;
+
 pub(super) struct Shared {
     pub(super) config: FetchConfig,
     /// There is something to take.
@@ -285,8 +290,8 @@ impl Shared {
             if cut.last_epoch >= 0 {
                 entry.last_fetched_epoch = cut.last_epoch;
             }
-            // Slices keep the whole frame, so they are counted with what they show of it.
             let bytes = cut.batches.iter().map(|batch| batch.bytes().len()).sum();
+            let held = bytes + ITEM_BYTES + cut.batches.len() * BATCH_BYTES;
             entry.buffer.push_back(Fetched {
                 partition: asked.partition.clone(),
                 epoch: asked.epoch,
@@ -301,9 +306,10 @@ impl Shared {
                     max_decompressed: self.config.max_decompressed_bytes,
                 },
                 bytes,
+                held,
             });
-            entry.buffered += bytes;
-            *buffered += bytes;
+            entry.buffered += held;
+            *buffered += held;
         }
         if let Some(error) = cut.error {
             entry.fail(Error::CorruptRecords {
@@ -413,6 +419,11 @@ impl Shared {
         self.data.notify_one();
     }
 
+    #[cfg(test)]
+    pub(super) fn buffered(&self) -> usize {
+        self.state().buffered
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -463,11 +474,11 @@ impl State {
             // Records read before the failure come first.
             if let Some(fetched) = entry.buffer.pop_front() {
                 let full = entry.buffered >= config.partition_buffer_bytes;
-                entry.buffered -= fetched.bytes;
+                entry.buffered -= fetched.held;
                 let room = full && entry.buffered < config.partition_buffer_bytes;
                 let leader = entry.leader;
                 let all_full = self.buffered >= config.buffer_bytes;
-                self.buffered -= fetched.bytes;
+                self.buffered -= fetched.held;
                 if all_full && self.buffered < config.buffer_bytes {
                     self.brokers.values().for_each(|wake| wake.notify_one());
                 } else if room {

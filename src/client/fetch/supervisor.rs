@@ -71,7 +71,8 @@ fn surface_refusals(shared: &Shared, snapshot: &Snapshot, plan: &Plan) {
     for name in &plan.topics {
         let Some(topic) = snapshot.topic(name) else { continue };
         if !topic.error.is_ok() && !retry::decide_code(topic.error).is_retry() {
-            shared.fail_topic(name, &Error::broker(topic.error, format!("Metadata of topic {name}")));
+            shared
+                .fail_topic(name, &Error::broker(topic.error, format!("Metadata of topic {name}")));
         }
     }
 }

@@ -160,9 +160,9 @@ impl Metadata {
 
     /// Takes over a leader that another answer named. Returns whether it was news.
     pub(crate) fn hint(&self, topic: &str, partition: i32, hint: LeaderHint) -> bool {
-        self.0.snapshot.send_if_modified(|snapshot| {
-            Arc::make_mut(snapshot).apply_hint(topic, partition, hint)
-        })
+        self.0
+            .snapshot
+            .send_if_modified(|snapshot| Arc::make_mut(snapshot).apply_hint(topic, partition, hint))
     }
 
     async fn next_round(

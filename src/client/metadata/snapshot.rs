@@ -98,8 +98,7 @@ impl Snapshot {
     /// brokers learn of elections at different times.
     pub(crate) fn apply(&mut self, response: MetadataResponse) {
         if !response.brokers.is_empty() {
-            self.brokers =
-                response.brokers.iter().filter_map(broker).map(|b| (b.id, b)).collect();
+            self.brokers = response.brokers.iter().filter_map(broker).map(|b| (b.id, b)).collect();
         }
         if let Some(id) = response.cluster_id {
             self.cluster_id = Some(id.into());

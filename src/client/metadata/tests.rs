@@ -46,11 +46,7 @@ fn unknown(code: ErrorCode) -> MetadataResponseTopic {
     }
 }
 
-fn respond(
-    incoming: &Incoming,
-    hosts: &[&str],
-    topics: Vec<MetadataResponseTopic>,
-) -> Answer {
+fn respond(incoming: &Incoming, hosts: &[&str], topics: Vec<MetadataResponseTopic>) -> Answer {
     let response = MetadataResponse { brokers: brokers(hosts), topics, ..Default::default() };
     Answer::Frame(incoming.answer::<MetadataRequest>(&response))
 }
@@ -114,10 +110,9 @@ async fn a_topic_that_appears_later_is_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_topic_gives_the_brokers_reason_at_the_deadline_and_a_forbidden_one_at_once() {
-    for (code, at_once) in [
-        (ErrorCode::UnknownTopicOrPartition, false),
-        (ErrorCode::TopicAuthorizationFailed, true),
-    ] {
+    for (code, at_once) in
+        [(ErrorCode::UnknownTopicOrPartition, false), (ErrorCode::TopicAuthorizationFailed, true)]
+    {
         let cluster = ScriptedCluster::new(&[api::<MetadataRequest>()], move |_, incoming| {
             respond(incoming, &["one"], vec![unknown(code)])
         });
@@ -202,8 +197,7 @@ async fn topics_without_look_ups_leave_the_question() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_cluster_names_the_broker_at_the_deadline() {
-    let cluster =
-        ScriptedCluster::new(&[api::<MetadataRequest>()], |_, _| Answer::Silence);
+    let cluster = ScriptedCluster::new(&[api::<MetadataRequest>()], |_, _| Answer::Silence);
     cluster.set_down(&at("dead"), true);
     let client = cluster.client(config("dead:9092"));
     let error = client.ready(soon()).await.unwrap_err();
@@ -216,9 +210,7 @@ async fn an_unreachable_cluster_names_the_broker_at_the_deadline() {
 async fn a_coordinator_that_moved_is_looked_up_again() {
     use crate::client::coordinator::CoordinatorKind;
     use crate::wire::messages::find_coordinator::Coordinator;
-    use crate::wire::messages::{
-        FindCoordinatorResponse, OffsetFetchRequest, OffsetFetchResponse,
-    };
+    use crate::wire::messages::{FindCoordinatorResponse, OffsetFetchRequest, OffsetFetchResponse};
 
     let mut lookups = 0;
     let apis =

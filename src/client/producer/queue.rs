@@ -185,7 +185,11 @@ impl Queue {
         let all = std::mem::take(&mut self.waiting);
         let mut gone = Vec::new();
         for batch in all {
-            if batch.created + limit <= now { gone.push(batch) } else { self.waiting.push_back(batch) }
+            if batch.created + limit <= now {
+                gone.push(batch)
+            } else {
+                self.waiting.push_back(batch)
+            }
         }
         self.gap |= gone.iter().any(|batch| batch.stamp.is_some());
         gone

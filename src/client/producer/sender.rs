@@ -207,8 +207,7 @@ impl Sender {
         if work.identify && !self.identifying {
             self.identifying = true;
             let client = self.client.clone();
-            self.jobs
-                .spawn(async move { Done::Identified(transaction::identify(&client).await) });
+            self.jobs.spawn(async move { Done::Identified(transaction::identify(&client).await) });
         }
         if !work.add.is_empty() {
             let (client, shared) = (self.client.clone(), self.shared.clone());
@@ -254,11 +253,8 @@ impl Sender {
         let transactional_id = self.shared.config.transactional_id.clone();
         let transactional = transactional_id.is_some();
         let implicit = self.shared.state().v2;
-        let connection = self
-            .links
-            .get(&node)
-            .and_then(|link| link.connection.clone())
-            .ok_or(Error::Closed)?;
+        let connection =
+            self.links.get(&node).and_then(|link| link.connection.clone()).ok_or(Error::Closed)?;
         let mut ids = Ids::new();
         let mut known = true;
         for batch in batches.iter() {

@@ -122,8 +122,8 @@ impl State {
     pub(super) fn raise_epoch(&mut self) -> Option<Identity> {
         let old = self.identity?;
         // The largest epoch is the brokers' own, to fence with.
-        self.identity = (old.epoch < i16::MAX - 1)
-            .then(|| Identity { id: old.id, epoch: old.epoch + 1 });
+        self.identity =
+            (old.epoch < i16::MAX - 1).then(|| Identity { id: old.id, epoch: old.epoch + 1 });
         self.identity
     }
 }

@@ -55,7 +55,9 @@ pub(super) enum Txn {
     /// Nothing but an abort is possible.
     Failed(Error),
     /// The end was asked for; its outcome may be unknown.
-    Ending { commit: bool },
+    Ending {
+        commit: bool,
+    },
 }
 
 #[derive(Debug, Default)]

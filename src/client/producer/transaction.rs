@@ -78,13 +78,12 @@ impl Producer {
         }
         let deadline = self.client.api_deadline();
         let v2 = retrying!(self.client, deadline, {
-                let kind = CoordinatorKind::Transaction;
-                let (_, connection) = self.client.coordinator(kind, id, deadline).await?;
-                let knows = connection
-                    .version_within::<EndTxnRequest>(END_RAISES_EPOCH..=i16::MAX)
-                    .is_ok();
-                Ok(knows && connection.feature("transaction.version") >= 2)
-            })?;
+            let kind = CoordinatorKind::Transaction;
+            let (_, connection) = self.client.coordinator(kind, id, deadline).await?;
+            let knows =
+                connection.version_within::<EndTxnRequest>(END_RAISES_EPOCH..=i16::MAX).is_ok();
+            Ok(knows && connection.feature("transaction.version") >= 2)
+        })?;
         let identity = self.initialise(None).await?;
         let mut state = self.shared.state();
         state.v2 = v2;
@@ -163,9 +162,8 @@ impl Producer {
             let kind = CoordinatorKind::Transaction;
             self.client
                 .call_coordinator(kind, id, &request, deadline, |response| {
-                    ErrorCode::from(response.error_code).check(|| {
-                        format!("AddOffsetsToTxn of {id} for group {}", group.group_id)
-                    })
+                    ErrorCode::from(response.error_code)
+                        .check(|| format!("AddOffsetsToTxn of {id} for group {}", group.group_id))
                 })
                 .await?;
             self.shared.state().open.partitions.insert(offsets_marker(&group.group_id));
@@ -213,7 +211,9 @@ impl Producer {
         let repeated = {
             let state = self.shared.state();
             match &state.txn {
-                _ if state.fatal.is_some() => return Err(state.fatal.clone().unwrap_or(Error::Closed)),
+                _ if state.fatal.is_some() => {
+                    return Err(state.fatal.clone().unwrap_or(Error::Closed));
+                }
                 Txn::Open => false,
                 Txn::Ending { commit: true } => true,
                 Txn::Failed(error) => return Err(error.clone()),
@@ -244,7 +244,9 @@ impl Producer {
         {
             let mut state = self.shared.state();
             match &state.txn {
-                _ if state.fatal.is_some() => return Err(state.fatal.clone().unwrap_or(Error::Closed)),
+                _ if state.fatal.is_some() => {
+                    return Err(state.fatal.clone().unwrap_or(Error::Closed));
+                }
                 Txn::Open | Txn::Failed(_) | Txn::Ending { commit: false } => {}
                 Txn::Ending { commit: true } => {
                     return Err(Error::state(

@@ -61,12 +61,13 @@ impl SaslConfig {
     /// A text that says why, free of secrets.
     pub(crate) async fn begin(&self) -> Result<Exchange, String> {
         Ok(Exchange(match self {
-            Self::Plain { username, password } => {
-                State::Single(plain_message(username, password)?)
-            }
-            Self::Scram { hash, username, password } => State::Scram(Box::new(
-                scram::Scram::new(*hash, username, password.clone(), scram::nonce()?)?,
-            )),
+            Self::Plain { username, password } => State::Single(plain_message(username, password)?),
+            Self::Scram { hash, username, password } => State::Scram(Box::new(scram::Scram::new(
+                *hash,
+                username,
+                password.clone(),
+                scram::nonce()?,
+            )?)),
             Self::OAuthBearer { provider, extensions } => {
                 let token = provider
                     .token()

@@ -90,9 +90,7 @@ impl OAuth {
 
 fn check_extension(name: &str, value: &str) -> Result<(), String> {
     let name_ok = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let value_ok = value
-        .bytes()
-        .all(|byte| matches!(byte, 0x20..=0x7e | b'\t' | b'\r' | b'\n'));
+    let value_ok = value.bytes().all(|byte| matches!(byte, 0x20..=0x7e | b'\t' | b'\r' | b'\n'));
     if name == "auth" || !name_ok || !value_ok {
         return Err(format!(
             "sasl.oauthbearer.extensions: {name:?} is not allowed; names are ASCII letters other \

@@ -115,10 +115,8 @@ impl Scram {
 
         let without_proof = format!("{CHANNEL_BINDING},r={nonce}");
         let message = format!("{},{text},{without_proof}", self.first_bare);
-        let signature = hmac::sign(
-            &hmac::Key::new(self.hash.hmac(), stored_key.as_ref()),
-            message.as_bytes(),
-        );
+        let signature =
+            hmac::sign(&hmac::Key::new(self.hash.hmac(), stored_key.as_ref()), message.as_bytes());
         let proof: Vec<u8> = client_key
             .as_ref()
             .iter()
