@@ -248,3 +248,6 @@ fn is_fatal(code: ErrorCode) -> bool {
             | ErrorCode::UnsupportedForMessageFormat
     )
 }
+
+#[cfg(test)]
+mod tests;
