@@ -166,7 +166,7 @@ fn message_suffix(message: &Option<Arc<str>>) -> String {
 }
 
 /// Turning codes of answers into errors.
-pub(crate) trait ErrorCodeExt: Sized {
+pub(crate) trait ErrorCodeExt: Copy {
     /// `Ok` for success, else an [`Error::Broker`] with the context given.
     fn check<C: Into<Arc<str>>>(self, context: impl FnOnce() -> C) -> Result<()> {
         self.check_with(None, context)

@@ -1,5 +1,31 @@
-//! A native Kafka client on tokio.
-#![allow(dead_code)]
+//! A native Kafka client on tokio, under `share` and `streams`.
+//!
+//! It is reachable from outside for tests and benches only and follows no compatibility promise.
+//!
+//! # Layers, from below
+//! | Module | Does |
+//! |---|---|
+//! | `sasl`, `tls`, `secret`, `config` | who we are and whom we trust; no I/O |
+//! | [`mod@connection`] | one TCP stream: versions, login, frames, slots, deadlines |
+//! | `pool` | connections by broker and purpose, reconnect backoff |
+//! | [`mod@metadata`], `coordinator` | who leads, who coordinates |
+//! | `retry`, `backoff` | whether and when to try again |
+//! | `cluster` | [`Client`]: the above for users |
+//! | [`mod@admin`], [`mod@producer`], [`mod@fetch`] | what it is all for |
+//!
+//! # Tasks
+//! Every task has an owner that aborts it when dropped: a connection its reader and writer, the
+//! [`Client`] the metadata refresher, a [`Producer`] its sender, a [`Fetcher`] its supervisor.
+//! Those two own their jobs in sets that end with them. Nothing is spawned without an owner.
+//!
+//! # Bounds
+//! In flight: five requests a connection, which is also the length of its queue. Answers: a frame
+//! limit. Records: `buffer_bytes` of producer and fetcher. Topics: those looked up lately.
+//! Coordinators: a fixed number of entries. Every wait has a deadline.
+//!
+//! # Cancelling
+//! Dropping a future of this module is always safe for the client: no frame is cut, no slot is
+//! lost. Whether the broker has acted is another matter, and each function says so where it is.
 
 mod admin;
 mod backoff;

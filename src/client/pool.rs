@@ -27,6 +27,7 @@ pub(crate) enum Purpose {
     /// Long polls of the fetcher with this number.
     Fetch(u64),
     /// The share session of the member with this number; the broker ties it to the connection.
+    #[allow(dead_code, reason = "for share groups and streams; tests use it already")]
     Share(u64),
 }
 

@@ -35,7 +35,6 @@ pub(crate) struct Incoming {
     pub(crate) api_key: i16,
     pub(crate) version: i16,
     pub(crate) id: i32,
-    pub(crate) client_id: Option<String>,
     pub(crate) body: Bytes,
 }
 
@@ -78,10 +77,6 @@ impl Scripted {
     pub(crate) fn pair() -> (DuplexStream, Self) {
         let (client, broker) = tokio::io::duplex(256 * 1024);
         (client, Self { stream: broker })
-    }
-
-    pub(crate) fn new(stream: DuplexStream) -> Self {
-        Self { stream }
     }
 
     /// A connection that has negotiated `apis`, and its broker.
@@ -132,11 +127,11 @@ fn parse(frame: Bytes) -> Incoming {
     let (api_key, version, id) = (start.get_i16(), start.get_i16(), start.get_i32());
     let mut body = frame;
     // Version 1 of the header is a prefix of version 2, which adds tagged fields.
-    let header = RequestHeader::decode(1, &mut body).expect("a request header");
+    RequestHeader::decode(1, &mut body).expect("a request header");
     if is_flexible(api_key, version) {
         assert_eq!(body.get_u8(), 0, "no tagged fields in request headers");
     }
-    Incoming { api_key, version, id, client_id: header.client_id, body }
+    Incoming { api_key, version, id, body }
 }
 
 /// What a scripted cluster does with a request.
@@ -281,7 +276,7 @@ pub(crate) fn api<R: Request>() -> ApiVersion {
 }
 
 pub(crate) fn api_range<R: Request>(min_version: i16, max_version: i16) -> ApiVersion {
-    ApiVersion { api_key: R::API_KEY, min_version, max_version, ..Default::default() }
+    ApiVersion { api_key: R::API_KEY, min_version, max_version }
 }
 
 /// Short limits, no login.

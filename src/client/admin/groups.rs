@@ -52,7 +52,7 @@ impl Admin {
     ///
     /// # Errors
     /// The coordinator's refusal, or that it could not be asked.
-    pub(crate) async fn describe_classic_group(&self, group: &str) -> Result<DescribedGroup> {
+    pub async fn describe_classic_group(&self, group: &str) -> Result<DescribedGroup> {
         let request =
             DescribeGroupsRequest { groups: vec![group.to_owned()], ..Default::default() };
         let context = || format!("DescribeGroups for group {group}");

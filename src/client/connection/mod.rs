@@ -195,6 +195,7 @@ impl Connection {
     }
 
     /// Resolves when the connection is no longer usable, with the reason. Cancel safe.
+    #[allow(dead_code, reason = "for share groups and streams; tests use it already")]
     pub(crate) async fn broken(&self) -> Error {
         let mut broken = self.shared.broken.subscribe();
         // The sender lives in `shared`, which this handle keeps.
@@ -337,6 +338,7 @@ where
     R::Response: Throttled,
 {
     /// Version in use, which the answer shares.
+    #[cfg(test)]
     pub(crate) fn version(&self) -> i16 {
         self.version
     }

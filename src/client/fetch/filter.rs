@@ -39,7 +39,7 @@ pub(super) fn cut(
     };
     let mut batches = Batches::new(records);
     let mut complete = 0;
-    while let Some(batch) = batches.next() {
+    for batch in batches.by_ref() {
         let batch = match batch {
             Ok(batch) => batch,
             Err(error) => {

@@ -113,6 +113,7 @@ impl Metadata {
     ///
     /// # Errors
     /// The attempt's failure. Cancel safe.
+    #[allow(dead_code, reason = "for share groups and streams; tests use it already")]
     pub(crate) async fn refresh(&self, deadline: Instant) -> Result<Arc<Snapshot>> {
         let mut seen = self.subscribe();
         let round = seen.borrow_and_update().round;

@@ -37,7 +37,6 @@ pub(crate) struct Topic {
     pub(crate) name: Arc<str>,
     /// Zero if the broker is too old for topic ids.
     pub(crate) id: Uuid,
-    pub(crate) internal: bool,
     pub(crate) error: ErrorCode,
     /// Sorted by index.
     pub(crate) partitions: Vec<Partition>,
@@ -83,10 +82,6 @@ impl Snapshot {
 
     pub(crate) fn topic_by_id(&self, id: Uuid) -> Option<&Arc<Topic>> {
         self.topics.get(self.names.get(&id)?)
-    }
-
-    pub(crate) fn topics(&self) -> impl Iterator<Item = &Arc<Topic>> {
-        self.topics.values()
     }
 
     /// The broker's answer about an id that it does not know.
@@ -155,8 +150,7 @@ impl Snapshot {
         if !id.is_zero() {
             self.names.insert(id, name.clone());
         }
-        let topic =
-            Topic { name: name.clone(), id, internal: answer.is_internal, error, partitions };
+        let topic = Topic { name: name.clone(), id, error, partitions };
         self.topics.insert(name, Arc::new(topic));
     }
 

@@ -18,12 +18,8 @@ use crate::wire::records::{BatchHeader, Batches};
 const ID: Uuid = Uuid([1; 16]);
 
 fn metadata(incoming: &Incoming) -> Answer {
-    let broker = MetadataResponseBroker {
-        node_id: 1,
-        host: "one".into(),
-        port: 9092,
-        ..Default::default()
-    };
+    let broker =
+        MetadataResponseBroker { node_id: 1, host: "one".into(), port: 9092, ..Default::default() };
     let partition = MetadataResponsePartition { leader_id: 1, ..Default::default() };
     let topic = MetadataResponseTopic {
         name: Some("t".into()),

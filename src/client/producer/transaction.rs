@@ -277,7 +277,7 @@ impl Producer {
             let response = self.end_txn(id, identity, v2, commit).await?;
             let raised = response.producer_id >= 0 && v2;
             next = raised
-                .then(|| Identity { id: response.producer_id, epoch: response.producer_epoch });
+                .then_some(Identity { id: response.producer_id, epoch: response.producer_epoch });
         }
         if gap && next.is_none() {
             // Sequence numbers are missing that the broker would ask for: begin anew.
