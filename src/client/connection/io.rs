@@ -23,7 +23,7 @@ pub(super) async fn read<R: AsyncRead + Unpin>(shared: Arc<Shared>, stream: R) {
     let mut broken = shared.broken.subscribe();
     tokio::select! {
         error = read_frames(&shared, stream) => shared.fail(error),
-        error = idle(&shared) => shared.fail(error),
+        error = watch_clock(&shared) => shared.fail(error),
         _ = broken.wait_for(|broken| *broken) => {}
     }
 }
@@ -95,19 +95,25 @@ fn frame_size(shared: &Shared, buffer: &[u8]) -> Result<Option<usize>> {
     }
 }
 
-/// Resolves when nothing was asked for the whole idle time.
-async fn idle(shared: &Shared) -> Error {
+/// Resolves when an answer is overdue, also one that nobody waits for any more, or when nothing
+/// was asked for the whole idle time.
+async fn watch_clock(shared: &Shared) -> Error {
     let max_idle = shared.settings.max_idle;
     loop {
-        let (busy, last_used) = {
+        if let Some(error) = shared.overdue() {
+            return error;
+        }
+        // A request sent while this sleeps is overdue no earlier than after the time-out.
+        let soon = Instant::now() + shared.settings.io_timeout;
+        let due = {
             let state = shared.state();
-            (!state.slots.is_empty(), state.last_used)
+            let overdue_at = state.slots.values().map(|slot| slot.overdue_at).min();
+            overdue_at.unwrap_or(state.last_used + max_idle)
         };
-        let due = if busy { Instant::now() + max_idle } else { last_used + max_idle };
         if due <= Instant::now() {
             return Error::disconnected(&shared.broker, format!("idle for {max_idle:?}"));
         }
-        tokio::time::sleep_until(due).await;
+        tokio::time::sleep_until(due.min(soon)).await;
     }
 }
 
@@ -192,7 +198,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
         request: &R,
         version: i16,
     ) -> Result<Bytes> {
-        let (id, answer) = self.shared.register()?;
+        let (id, answer) = self.shared.register(R::NAME)?;
         let mut bytes = self.shared.encode(request, version, 0)?;
         set_correlation_id(&mut bytes, id);
         let started = Instant::now();

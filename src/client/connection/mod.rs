@@ -17,8 +17,10 @@
 //! 4. The first failure is kept. It goes to every slot and to every later call, and ends both
 //!    tasks: a stream that lost its place cannot be trusted again.
 //!
-//! A request that is not answered within its deadline breaks the connection: Kafka answers in
-//! order, so everything behind it is stuck as well.
+//! A request that is not answered within the request timeout (or its own deadline, if that is
+//! later) breaks the connection: Kafka answers in order, so everything behind it is stuck as
+//! well. A caller with a shorter deadline gives up alone, because what it waited behind may be a
+//! long poll of somebody else.
 
 mod io;
 mod login;
@@ -100,6 +102,10 @@ struct State {
 }
 
 struct Slot {
+    api: &'static str,
+    since: Instant,
+    /// When a missing answer means that the stream is stuck.
+    overdue_at: Instant,
     answer: oneshot::Sender<Result<Bytes>>,
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -249,7 +255,7 @@ impl Connection {
         let Ok(permit) = self.shared.permits.clone().try_acquire_owned() else {
             return if self.is_broken() { Err(self.shared.failure()) } else { Ok(None) };
         };
-        let answer = self.shared.enqueue(request, version, Some(permit))?;
+        let answer = self.shared.enqueue(request, version, deadline, permit)?;
         Ok(Some(InFlight {
             shared: self.shared.clone(),
             answer,
@@ -279,7 +285,7 @@ impl Connection {
     ) -> Result<InFlight<R>> {
         let started = Instant::now();
         let permit = self.permit(R::NAME, started, deadline).await?;
-        let answer = self.shared.enqueue(request, version, Some(permit))?;
+        let answer = self.shared.enqueue(request, version, deadline, permit)?;
         Ok(InFlight {
             shared: self.shared.clone(),
             answer,
@@ -308,13 +314,8 @@ impl Connection {
             // The semaphore is closed together with the connection.
             Ok(Err(_)) => Err(self.shared.failure()),
             Err(_) => {
-                let error = self.shared.timeout(api, started);
-                // With all slots taken until the deadline the stream is stuck; a throttled one
-                // is merely slow.
-                if self.shared.throttled_until().is_none() {
-                    self.shared.fail(error.clone());
-                }
-                Err(error)
+                self.shared.break_if_overdue();
+                Err(self.shared.timeout(api, started))
             }
         }
     }
@@ -343,7 +344,7 @@ where
         self.version
     }
 
-    /// Waits for the answer until the deadline given at sending; past it the connection breaks.
+    /// Waits for the answer until the deadline given at sending.
     ///
     /// # Cancel safety
     /// Dropping the future abandons the answer: it is discarded when it comes. A frame not yet
@@ -353,9 +354,8 @@ where
             Ok(Ok(frame)) => frame?,
             Ok(Err(_)) => return Err(self.shared.failure()),
             Err(_) => {
-                let error = self.shared.timeout(R::NAME, self.started);
-                self.shared.fail(error.clone());
-                return Err(error);
+                self.shared.break_if_overdue();
+                return Err(self.shared.timeout(R::NAME, self.started));
             }
         };
         let response = decode::<R>(self.version, &mut frame).map_err(|cause| {
@@ -378,7 +378,8 @@ impl Shared {
         &self,
         request: &R,
         version: i16,
-        permit: Option<OwnedSemaphorePermit>,
+        deadline: Instant,
+        permit: OwnedSemaphorePermit,
     ) -> Result<oneshot::Receiver<Result<Bytes>>> {
         // Encoded outside the lock; the id, which needs it, is put in afterwards.
         let mut bytes = self.encode(request, version, 0)?;
@@ -389,7 +390,8 @@ impl Shared {
         }
         let id = state.take_id();
         set_correlation_id(&mut bytes, id);
-        state.slots.insert(id, Slot { answer, _permit: permit });
+        let slot = self.slot(R::NAME, deadline, answer, Some(permit));
+        state.slots.insert(id, slot);
         state.last_used = Instant::now();
         // As many places as permits; a full or closed queue means the connection is going down.
         if state.queue.try_send(Frame { id, bytes: bytes.freeze() }).is_err() {
@@ -415,15 +417,42 @@ impl Shared {
     }
 
     /// Enters a slot without a frame, for the writer's own requests.
-    fn register(&self) -> Result<(i32, oneshot::Receiver<Result<Bytes>>)> {
+    fn register(&self, api: &'static str) -> Result<(i32, oneshot::Receiver<Result<Bytes>>)> {
         let (answer, receiver) = oneshot::channel();
         let mut state = self.state();
         if let Some(failure) = &state.failure {
             return Err(failure.clone());
         }
         let id = state.take_id();
-        state.slots.insert(id, Slot { answer, _permit: None });
+        let slot = self.slot(api, Instant::now(), answer, None);
+        state.slots.insert(id, slot);
         Ok((id, receiver))
+    }
+
+    fn slot(
+        &self,
+        api: &'static str,
+        deadline: Instant,
+        answer: oneshot::Sender<Result<Bytes>>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Slot {
+        let since = Instant::now();
+        let overdue_at = deadline.max(since + self.settings.io_timeout);
+        Slot { api, since, overdue_at, answer, _permit: permit }
+    }
+
+    /// The reason to break the connection, if some answer is overdue.
+    fn overdue(&self) -> Option<Error> {
+        let now = Instant::now();
+        let state = self.state();
+        let slot = state.slots.values().find(|slot| slot.overdue_at <= now)?;
+        Some(self.timeout(slot.api, slot.since))
+    }
+
+    fn break_if_overdue(&self) {
+        if let Some(error) = self.overdue() {
+            self.fail(error);
+        }
     }
 
     /// Whether the frame still has somebody who waits; if not, its slot is freed.

@@ -94,16 +94,40 @@ async fn a_broken_stream_fails_all_waiters_and_every_later_call_with_one_reason(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_without_answer_breaks_the_connection_at_its_deadline() {
+async fn a_request_without_answer_breaks_the_connection_at_the_request_timeout() {
     let (connection, mut broker) = plain_pair().await;
+    let started = Instant::now();
+    let late = started + Duration::from_secs(60);
+    // Nobody waits for the first; the second is stuck behind it.
+    drop({
+        let abandoned = connection.send(&MetadataRequest::default(), soon()).await.unwrap();
+        broker.next().await;
+        abandoned
+    });
+    let stuck = connection.send(&MetadataRequest::default(), late).await.unwrap();
+    let error = stuck.answer().await.unwrap_err();
+    assert!(matches!(error, Error::Timeout { .. }), "{error}");
+    assert!(connection.is_broken());
+    let waited = started.elapsed();
+    let limit = settings().io_timeout;
+    assert!(limit <= waited && waited <= 2 * limit, "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_with_a_short_deadline_gives_up_alone() {
+    let (connection, mut broker) = plain_pair().await;
+    let long = connection
+        .send(&MetadataRequest::default(), Instant::now() + Duration::from_secs(40))
+        .await
+        .unwrap();
+    let poll = broker.next().await;
     let deadline = Instant::now() + Duration::from_secs(3);
-    let late = connection.send(&MetadataRequest::default(), deadline).await.unwrap();
-    let other = send(&connection).await;
-    broker.next().await;
-    let error = late.answer().await.unwrap_err();
+    let error = connection.call(&MetadataRequest::default(), deadline).await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error}");
     assert_eq!(Instant::now(), deadline);
-    assert!(other.answer().await.is_err(), "it was stuck behind the first");
+    broker.answer::<MetadataRequest>(&poll, &metadata_for("long poll")).await;
+    assert_eq!(long.answer().await.unwrap().cluster_id.as_deref(), Some("long poll"));
+    assert!(!connection.is_broken());
 }
 
 #[tokio::test(start_paused = true)]

@@ -46,6 +46,8 @@ pub(super) struct Sender {
 struct Link {
     connection: Option<Connection>,
     connecting: bool,
+    /// No attempt to connect before this.
+    rest_until: Option<Instant>,
     on_wire: usize,
 }
 
@@ -144,7 +146,8 @@ impl Sender {
             }
         }
         let Some(identity) = state.identity else {
-            work.identify = !candidates.is_empty() && matches!(state.txn, Txn::Off);
+            // Also for a queue that is not ready because it waits for a new identity.
+            work.identify = !work.topics.is_empty() && matches!(state.txn, Txn::Off);
             return work;
         };
         fastrand::shuffle(&mut candidates);
@@ -165,7 +168,9 @@ impl Sender {
             let link = self.links.entry(leader).or_default();
             if link.connection.as_ref().is_none_or(Connection::is_broken) {
                 link.connection = None;
-                if !link.connecting {
+                if let Some(until) = link.rest_until.filter(|until| *until > now) {
+                    work.wake_at(until);
+                } else if !link.connecting {
                     link.connecting = true;
                     work.connect.push(leader);
                 }
@@ -325,8 +330,14 @@ impl Sender {
                 let link = self.links.entry(node).or_default();
                 link.connecting = false;
                 match result {
-                    Ok(connection) => link.connection = Some(connection),
-                    Err(error) => self.unreachable(node, &error),
+                    Ok(connection) => {
+                        link.rest_until = None;
+                        link.connection = Some(connection);
+                    }
+                    Err(error) => {
+                        link.rest_until = Some(Instant::now() + self.client.config().retry_backoff);
+                        self.unreachable(node, &error);
+                    }
                 }
             }
             Done::Identified(result) => {
@@ -344,10 +355,13 @@ impl Sender {
                     state.open.adding.remove(tp);
                 }
                 match result {
+                    // Perhaps the transaction is about to be aborted; then with these partitions.
                     Ok(()) => state.open.partitions.extend(partitions),
                     Err(error) if error.code().is_some_and(super::is_fatal) => state.end(error),
                     Err(error) => state.fail_transaction(error),
                 }
+                drop(state);
+                self.shared.added.notify_one();
             }
             Done::Answered { node, batches, ids, answer } => {
                 if let Some(link) = self.links.get_mut(&node) {

@@ -21,6 +21,8 @@ pub(super) struct Shared {
     pub(super) config: ProducerConfig,
     /// The sender has something to do.
     pub(super) wake: Notify,
+    /// The coordinator has answered about partitions of the transaction.
+    pub(super) added: Notify,
     retry: BackoffPolicy,
     room: Arc<Semaphore>,
     starved: AtomicUsize,
@@ -77,6 +79,7 @@ impl Shared {
         Self {
             config,
             wake: Notify::new(),
+            added: Notify::new(),
             retry,
             room: Arc::new(Semaphore::new(room)),
             starved: AtomicUsize::new(0),
@@ -249,6 +252,11 @@ impl State {
                 Err(Error::state("no transaction is open: call begin_transaction first"))
             }
         }
+    }
+
+    /// Whether every record accepted has its outcome.
+    pub(super) fn is_settled(&self) -> bool {
+        self.incomplete.is_empty()
     }
 
     pub(super) fn complete(&mut self, batch: Batch, outcome: Result<Option<i64>>) {

@@ -221,11 +221,17 @@ impl Producer {
             }
         };
         if !repeated {
-            // Failures among the records have failed the transaction as well.
-            let _ = self.flush().await;
-            let mut state = self.shared.state();
-            state.check_sending()?;
-            state.txn = Txn::Ending { commit: true };
+            loop {
+                // Failures among the records have failed the transaction as well.
+                let _ = self.flush().await;
+                let mut state = self.shared.state();
+                state.check_sending()?;
+                // Records sent meanwhile by others belong to this transaction too.
+                if state.is_settled() {
+                    state.txn = Txn::Ending { commit: true };
+                    break;
+                }
+            }
         }
         self.end(id, true).await
     }
@@ -260,6 +266,16 @@ impl Producer {
         }
         // What is on the wire comes back, one way or the other, within the request timeout.
         let _ = self.flush().await;
+        // Asked to end before it heard of a partition, the coordinator would know of no
+        // transaction.
+        let deadline = self.client.api_deadline();
+        while !self.shared.state().open.adding.is_empty() {
+            let added = tokio::time::timeout_at(deadline, self.shared.added.notified()).await;
+            added.map_err(|_| {
+                let what = format!("AddPartitionsToTxn of transactional id {id}");
+                Error::timeout(what, self.client.config().api_timeout)
+            })?;
+        }
         self.end(id, false).await
     }
 
