@@ -13,6 +13,8 @@
  * never kept, with two exceptions: a block (see block_acquire) moves from the
  * host to the engine and back, and a llingr_buffer filled by a callee belongs
  * to the caller, who returns it with the matching free function.
+ * What an input points to is not modified; exports lack the `const` because
+ * cgo cannot write it, and so the compiler can compare both declarations.
  * A null pointer is valid where the length is 0. Strings are UTF-8, carry an
  * explicit length and no terminator.
  *
@@ -206,8 +208,8 @@ uint32_t llingr_abi_version(void);
  * connects, logs in, checks topic, group and dead-letter topics. Blocks up to
  * the configured connection set-up times, 60 s at most. `host` is copied. On
  * error no engine exists and the call may be repeated. */
-int32_t llingr_engine_new(const llingr_host *host, const uint8_t *config,
-                          size_t config_len, llingr_error *error);
+int32_t llingr_engine_new(llingr_host *host, uint8_t *config, size_t config_len,
+                          llingr_error *error);
 
 /* Joins the group and starts consuming; returns at once. llingr_host.ended
  * reports the end. */
@@ -219,7 +221,7 @@ int32_t llingr_engine_start(llingr_error *error);
 int32_t llingr_engine_stop(void);
 
 /* Ends at once: nothing waits, nothing commits. Returns at once. */
-int32_t llingr_engine_emergency_stop(const uint8_t *reason, size_t len);
+int32_t llingr_engine_emergency_stop(uint8_t *reason, size_t len);
 
 /* Pauses (paused != 0) or resumes fetching and handing out; partition -1 means
  * all. A pause outlives a rebalance only when it is of all partitions. */
@@ -240,9 +242,9 @@ void llingr_buffer_free(llingr_buffer *buffer);
 /* The embedded broker (build feature dev-broker). Start reads JSON
  * {"topics": [{"name", "partitions"}], "seed": ...} and answers JSON
  * {"bootstrap": "127.0.0.1:port"}; produce reads JSON records. */
-int32_t llingr_devbroker_start(const uint8_t *config, size_t len,
+int32_t llingr_devbroker_start(uint8_t *config, size_t len,
                                llingr_buffer *out, llingr_error *error);
-int32_t llingr_devbroker_produce(const uint8_t *records, size_t len,
+int32_t llingr_devbroker_produce(uint8_t *records, size_t len,
                                  llingr_error *error);
 int32_t llingr_devbroker_stop(void);
 

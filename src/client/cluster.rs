@@ -59,7 +59,7 @@ impl Attempts<'_> {
         if wake >= self.deadline {
             return Err(error);
         }
-        log::debug!(target: "llingr", "trying again: {error}");
+        log::debug!(target: crate::LOG_TARGET, "trying again: {error}");
         tokio::time::sleep_until(wake).await;
         Ok(())
     }

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use super::backoff::BackoffPolicy;
 use super::error::{Error, Result};
-use super::sasl::{SaslConfig, ScramHash, TokenProvider};
+use super::sasl::{Callback, SaslConfig, ScramHash, TokenProvider};
 use super::tls::{ClientIdentity, TlsConfig};
+use crate::options::{Part, default_value};
 
 /// Settings of one client. All times have Kafka's defaults.
 #[derive(Debug, Clone)]
@@ -84,6 +85,30 @@ impl Config {
         Ok(Self { bootstrap: parse_bootstrap(bootstrap)?, ..Self::default() })
     }
 
+    /// Checks a program's options for one part of the crate and reads them, with that part's
+    /// defaults. Also returns the checked keys, for the part's own settings.
+    ///
+    /// # Errors
+    /// [`Error::Config`] naming the key and the remedy.
+    #[allow(dead_code, reason = "for share groups and streams; tests use it already")]
+    pub(crate) fn of_part(
+        part: Part,
+        bootstrap: &str,
+        options: &crate::Options,
+    ) -> Result<(Self, BTreeMap<String, String>)> {
+        let checked = options.validate(part).map_err(|error| Error::Config(error.to_string()))?;
+        let provider = options
+            .token_provider()
+            .map(|callback| Arc::new(Callback(callback)) as Arc<dyn TokenProvider>);
+        let mut complete = checked.clone();
+        for key in KEYS_WITH_DEFAULTS {
+            if let Some(value) = default_value(part, key) {
+                complete.entry((*key).to_owned()).or_insert_with(|| value.to_owned());
+            }
+        }
+        Ok((Self::from_options(bootstrap, &complete, provider)?, checked))
+    }
+
     /// Reads the keys that concern a client and leaves the others to their owners.
     /// `token_provider` serves `sasl.mechanism=OAUTHBEARER`.
     ///
@@ -142,6 +167,22 @@ impl Config {
         BackoffPolicy { initial: self.reconnect_backoff, max: self.reconnect_backoff_max }
     }
 }
+
+/// Keys whose default the catalogue knows, by part.
+const KEYS_WITH_DEFAULTS: &[&str] = &[
+    "client.id",
+    "request.timeout.ms",
+    "default.api.timeout.ms",
+    "socket.connection.setup.timeout.ms",
+    "connections.max.idle.ms",
+    "metadata.max.age.ms",
+    "retry.backoff.ms",
+    "retry.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "reconnect.backoff.max.ms",
+    "allow.auto.create.topics",
+    "fetch.max.bytes",
+];
 
 struct Options<'a>(&'a BTreeMap<String, String>);
 
@@ -353,6 +394,22 @@ mod tests {
             let error = read(&pairs).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_programs_options_bring_the_defaults_of_their_part() {
+        let options = crate::Options::new().kafka_option("metadata.max.age.ms", "1234");
+        let (share, checked) = Config::of_part(Part::Share, "a:9092", &options).unwrap();
+        assert_eq!(share.metadata_max_age, Duration::from_millis(1234));
+        assert_eq!(share.request_timeout, Duration::from_secs(30));
+        assert!(share.auto_create_topics);
+        assert_eq!(checked["metadata.max.age.ms"], "1234");
+        let (streams, _) = Config::of_part(Part::Streams, "a:9092", &options).unwrap();
+        assert_eq!(streams.request_timeout, Duration::from_secs(40));
+        assert!(!streams.auto_create_topics);
+        let unknown = crate::Options::new().kafka_option("no.such.key", "1");
+        let error = Config::of_part(Part::Share, "a:9092", &unknown).unwrap_err();
+        assert!(error.to_string().contains("no.such.key"), "{error}");
     }
 
     #[test]

@@ -8,7 +8,15 @@ use std::fmt;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::error::{Error, Result};
+use super::error::Error;
+
+/// Result of a step of reading or writing. What went wrong is kept by the [`Reader`] or
+/// [`Writer`], so that results stay as small as the values and fit into registers.
+pub(super) type Result<T> = std::result::Result<T, Failed>;
+
+/// A step failed; its [`Reader`] or [`Writer`] knows why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failed;
 
 /// A value that has a form on the wire.
 pub trait Codec: Sized {
@@ -25,6 +33,7 @@ pub struct Reader<'a> {
     message: &'static str,
     version: i16,
     flexible: bool,
+    fault: Option<Error>,
 }
 
 impl<'a> Reader<'a> {
@@ -36,7 +45,17 @@ impl<'a> Reader<'a> {
             message,
             version,
             flexible,
+            fault: None,
         }
+    }
+
+    /// Why a step failed.
+    pub fn into_error(self, _: Failed) -> Error {
+        self.fault.unwrap_or(Error::Invalid {
+            message: self.message,
+            what: "malformed message",
+            position: self.pos,
+        })
     }
 
     /// Version of the message that is read.
@@ -134,7 +153,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn check(&self, len: usize, what: &'static str) -> Result<()> {
+    fn check(&mut self, len: usize, what: &'static str) -> Result<()> {
         if len > self.remaining() {
             return Err(self.truncated(len, what));
         }
@@ -176,36 +195,34 @@ impl<'a> Reader<'a> {
                 Ok(Some(len))
             }
             Err(_) if len == -1 => Ok(None),
-            Err(_) => Err(Error::Invalid {
-                message: self.message,
-                what: "negative length",
-                position: start,
-            }),
+            Err(_) => Err(self.invalid("negative length", self.pos - start)),
         }
     }
 
     /// An error about the bytes just read, `back` bytes ago.
     #[cold]
-    fn invalid(&self, what: &'static str, back: usize) -> Error {
-        Error::Invalid {
+    fn invalid(&mut self, what: &'static str, back: usize) -> Failed {
+        self.fault = Some(Error::Invalid {
             message: self.message,
             what,
             position: self.pos.saturating_sub(back),
-        }
+        });
+        Failed
     }
 
     #[cold]
-    fn truncated(&self, needed: usize, what: &'static str) -> Error {
-        Error::Truncated {
+    fn truncated(&mut self, needed: usize, what: &'static str) -> Failed {
+        self.fault = Some(Error::Truncated {
             message: self.message,
             what,
             position: self.pos,
             needed,
             remaining: self.remaining(),
-        }
+        });
+        Failed
     }
 
-    fn required<T>(&self, value: Option<T>, what: &'static str) -> Result<T> {
+    fn required<T>(&mut self, value: Option<T>, what: &'static str) -> Result<T> {
         value.ok_or_else(|| self.invalid(what, 1))
     }
 }
@@ -222,6 +239,7 @@ pub struct Writer<'a> {
     buf: &'a mut BytesMut,
     version: i16,
     flexible: bool,
+    fault: Option<Error>,
 }
 
 impl<'a> Writer<'a> {
@@ -231,7 +249,23 @@ impl<'a> Writer<'a> {
             buf,
             version,
             flexible,
+            fault: None,
         }
+    }
+
+    /// Why a step failed.
+    pub fn into_error(self, _: Failed) -> Error {
+        self.fault.unwrap_or(Error::Invalid {
+            message: "message",
+            what: "cannot be written",
+            position: self.buf.len(),
+        })
+    }
+
+    #[cold]
+    fn fail<T>(&mut self, error: Error) -> Result<T> {
+        self.fault = Some(error);
+        Err(Failed)
     }
 
     /// Version of the message that is written.
@@ -256,7 +290,7 @@ impl<'a> Writer<'a> {
     pub fn put_some<T: Codec>(&mut self, value: &Option<T>, field: &'static str) -> Result<()> {
         match value {
             Some(value) => value.write(self),
-            None => Err(Error::NullField {
+            None => self.fail(Error::NullField {
                 field,
                 version: self.version,
             }),
@@ -287,9 +321,9 @@ impl<'a> Writer<'a> {
 
     /// Fails when a field is `set` that the version cannot carry.
     #[inline]
-    pub fn absent(&self, set: bool, field: &'static str) -> Result<()> {
+    pub fn absent(&mut self, set: bool, field: &'static str) -> Result<()> {
         if set {
-            return Err(Error::FieldNotInVersion {
+            return self.fail(Error::FieldNotInVersion {
                 field,
                 version: self.version,
             });
@@ -340,7 +374,7 @@ impl<'a> Writer<'a> {
             _ => i32::MAX as usize - 1,
         };
         if let Some(len) = len.filter(|len| *len > max) {
-            return Err(Error::TooLong { what, len, max });
+            return self.fail(Error::TooLong { what, len, max });
         }
         match (self.flexible, width, len) {
             (true, _, None) => self.buf.put_u8(0),

@@ -23,7 +23,9 @@ pub trait Message: Codec + Clone + Debug + Default + PartialEq {
     fn encode(&self, version: i16, buf: &mut BytesMut) -> Result<()> {
         check_version::<Self>(version)?;
         let start = buf.len();
-        self.write(&mut Writer::new(buf, version, is_flexible::<Self>(version)))
+        let mut writer = Writer::new(buf, version, is_flexible::<Self>(version));
+        self.write(&mut writer)
+            .map_err(|failed| writer.into_error(failed))
             .inspect_err(|_| buf.truncate(start))
     }
 
@@ -33,7 +35,10 @@ pub trait Message: Codec + Clone + Debug + Default + PartialEq {
         check_version::<Self>(version)?;
         let flexible = is_flexible::<Self>(version);
         let mut reader = Reader::new(frame, Self::NAME, version, flexible);
-        let message = Self::read(&mut reader)?;
+        let message = match Self::read(&mut reader) {
+            Ok(message) => message,
+            Err(failed) => return Err(reader.into_error(failed)),
+        };
         let consumed = reader.position();
         frame.advance(consumed);
         Ok(message)

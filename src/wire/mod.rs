@@ -15,7 +15,7 @@ mod message;
 pub mod messages;
 pub mod records;
 
-pub use codec::{Codec, Reader, Uuid, Writer};
+pub use codec::{Codec, Failed, Reader, Uuid, Writer};
 pub use error::{Error, Result};
 pub use error_code::ErrorCode;
 pub use message::{Message, Request, Response};

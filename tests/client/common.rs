@@ -26,7 +26,7 @@ pub(crate) struct Fixed(pub(crate) String);
 
 impl TokenProvider for Fixed {
     fn token(&self) -> TokenFuture<'_> {
-        let token = Token { value: self.0.as_str().into(), expires: None };
+        let token = Token { value: self.0.as_str().into(), extensions: Vec::new(), expires: None };
         Box::pin(async move { Ok::<_, BoxError>(token) })
     }
 }

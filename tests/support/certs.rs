@@ -98,32 +98,22 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate().expect("a P-256 key can be generated");
-        let cert = params
-            .self_signed(&key)
-            .expect("the parameters above can be signed");
-        Self {
-            pem: cert.pem(),
-            issuer: Issuer::new(params, key),
-        }
+        let cert = params.self_signed(&key).expect("the parameters above can be signed");
+        Self { pem: cert.pem(), issuer: Issuer::new(params, key) }
     }
 
     /// A certificate for this machine under the given common name.
     fn sign(&self, name: &str, usage: ExtendedKeyUsagePurpose) -> Identity {
         let mut params = named(name);
         let alternative = ["localhost".to_owned(), "127.0.0.1".to_owned()];
-        params.subject_alt_names = CertificateParams::new(alternative)
-            .expect("both names are valid")
-            .subject_alt_names;
+        params.subject_alt_names =
+            CertificateParams::new(alternative).expect("both names are valid").subject_alt_names;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate().expect("a P-256 key can be generated");
-        let cert = params
-            .signed_by(&key, &self.issuer)
-            .expect("the parameters above can be signed");
-        Identity {
-            cert: cert.pem(),
-            key: key.serialize_pem(),
-        }
+        let cert =
+            params.signed_by(&key, &self.issuer).expect("the parameters above can be signed");
+        Identity { cert: cert.pem(), key: key.serialize_pem() }
     }
 }
 

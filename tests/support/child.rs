@@ -84,9 +84,7 @@ impl Child {
         let listener = UnixListener::bind(&socket)
             .unwrap_or_else(|e| panic!("cannot bind {}: {e}", socket.display()));
         remove_with_process(&socket);
-        listener
-            .set_nonblocking(true)
-            .unwrap_or_else(|e| panic!("{}: {e}", socket.display()));
+        listener.set_nonblocking(true).unwrap_or_else(|e| panic!("{}: {e}", socket.display()));
         let log = kafka_dir().join("run").join(unique("child-log"));
         std::fs::create_dir_all(kafka_dir().join("run"))
             .unwrap_or_else(|e| panic!("{}: {e}", log.display()));
@@ -105,13 +103,7 @@ impl Child {
             serde_json::to_string(&setup).unwrap_or_else(|e| panic!("the child's arguments: {e}"));
         let mut command = Command::new(program);
         command
-            .args([
-                "--exact",
-                name,
-                "--include-ignored",
-                "--nocapture",
-                "--test-threads=1",
-            ])
+            .args(["--exact", name, "--include-ignored", "--nocapture", "--test-threads=1"])
             .env(VARIABLE, setup);
         command.envs(env.iter().copied());
         let (process, input) =
@@ -202,12 +194,8 @@ impl Child {
             }
             let seen = || {
                 let events = lock(&self.events);
-                let last: Vec<String> = events
-                    .iter()
-                    .rev()
-                    .take(5)
-                    .map(|e| format!("{e:?}"))
-                    .collect();
+                let last: Vec<String> =
+                    events.iter().rev().take(5).map(|e| format!("{e:?}")).collect();
                 format!(
                     "{} events, the last ones first: {}\n{}",
                     events.len(),
@@ -215,12 +203,7 @@ impl Child {
                     self.output()
                 )
             };
-            assert!(
-                !ended,
-                "child {} ended without {what}; {}",
-                self.name,
-                seen()
-            );
+            assert!(!ended, "child {} ended without {what}; {}", self.name, seen());
             assert!(
                 start.elapsed() < limit,
                 "child {}: waited {limit:?} in vain for {what}; {}",
@@ -253,9 +236,8 @@ impl Child {
         let line =
             serde_json::to_string(value).unwrap_or_else(|e| panic!("child {}: {e}", self.name));
         let mut input = lock(&self.input);
-        let input = input
-            .as_mut()
-            .unwrap_or_else(|| panic!("child {}: its input was closed", self.name));
+        let input =
+            input.as_mut().unwrap_or_else(|| panic!("child {}: its input was closed", self.name));
         writeln!(input, "{line}")
             .unwrap_or_else(|e| panic!("child {}: it does not listen: {e}", self.name));
     }
@@ -294,11 +276,7 @@ impl Child {
     #[track_caller]
     pub(crate) fn wait_exit(&mut self, limit: Duration) -> ExitStatus {
         let Some(status) = self.process.wait(limit) else {
-            panic!(
-                "child {} has not ended after {limit:?}\n{}",
-                self.name,
-                self.output()
-            );
+            panic!("child {} has not ended after {limit:?}\n{}", self.name, self.output());
         };
         self.drain();
         status
@@ -308,12 +286,7 @@ impl Child {
     #[track_caller]
     pub(crate) fn wait_success(&mut self, limit: Duration) {
         let status = self.wait_exit(limit);
-        assert!(
-            status.success(),
-            "child {} failed, {status}\n{}",
-            self.name,
-            self.output()
-        );
+        assert!(status.success(), "child {} failed, {status}\n{}", self.name, self.output());
     }
 
     /// The exit status if the child has ended.
@@ -377,10 +350,7 @@ pub(crate) fn child_side() -> Option<ChildSide> {
     let setup: Setup = serde_json::from_str(&setup).unwrap_or_else(|e| panic!("{VARIABLE}: {e}"));
     let stream = UnixStream::connect(&setup.socket)
         .unwrap_or_else(|e| panic!("{VARIABLE}: {}: {e}", setup.socket.display()));
-    let side = ChildSide {
-        args: Arc::new(setup.args),
-        stream: Arc::new(Mutex::new(stream)),
-    };
+    let side = ChildSide { args: Arc::new(setup.args), stream: Arc::new(Mutex::new(stream)) };
     side.emit(HELLO, Value::Null);
     Some(side)
 }
@@ -390,20 +360,14 @@ impl ChildSide {
     #[track_caller]
     pub(crate) fn args<T: DeserializeOwned>(&self) -> T {
         serde_json::from_value((*self.args).clone()).unwrap_or_else(|e| {
-            panic!(
-                "the child's arguments have another form ({e}): {}",
-                self.args
-            )
+            panic!("the child's arguments have another form ({e}): {}", self.args)
         })
     }
 
     /// Tells the parent. It has left this process on return.
     pub(crate) fn emit(&self, name: &str, data: impl Serialize) {
         let data = serde_json::to_value(data).unwrap_or_else(|e| panic!("event {name}: {e}"));
-        let event = Event {
-            name: name.to_owned(),
-            data,
-        };
+        let event = Event { name: name.to_owned(), data };
         let mut line = serde_json::to_vec(&event).unwrap_or_else(|e| panic!("event {name}: {e}"));
         line.push(b'\n');
         if lock(&self.stream).write_all(&line).is_err() {

@@ -67,8 +67,7 @@ impl ClusterBuilder {
 
     /// Formats with a feature level, such as `share.version` 1.
     pub(crate) fn feature(mut self, name: &str, level: u16) -> Self {
-        self.features
-            .extend(["--feature".to_owned(), format!("{name}={level}")]);
+        self.features.extend(["--feature".to_owned(), format!("{name}={level}")]);
         self
     }
 
@@ -89,15 +88,11 @@ impl ClusterBuilder {
             create_dir(&certs);
             Certs::create(&certs)
         });
-        let listeners: &[Listener] = if self.secure {
-            &Listener::ALL
-        } else {
-            &[Listener::Plaintext]
-        };
+        let listeners: &[Listener] =
+            if self.secure { &Listener::ALL } else { &[Listener::Plaintext] };
         let mut reserved = Vec::new();
-        let ports: Vec<NodePorts> = (1..=self.nodes)
-            .map(|id| reserve_node(id, listeners, &mut reserved))
-            .collect();
+        let ports: Vec<NodePorts> =
+            (1..=self.nodes).map(|id| reserve_node(id, listeners, &mut reserved)).collect();
 
         let mut format_args = self.features.clone();
         if self.nodes == 1 {
@@ -109,34 +104,17 @@ impl ClusterBuilder {
         let nodes = ports.iter().map(|node| {
             let home = dir.path.join(format!("node-{}", node.id));
             create_dir(&home);
-            let mut p = node_properties(
-                node,
-                &ports,
-                &home.join("data"),
-                certs.as_ref(),
-                self.rights,
-            );
+            let mut p =
+                node_properties(node, &ports, &home.join("data"), certs.as_ref(), self.rights);
             for (name, value) in &self.properties {
                 p.set(name, value);
             }
             let config = p.write(&home.join("server.properties"));
             dist.format(&config, CLUSTER_ID, &format_args);
-            Node {
-                ports: node.clone(),
-                config,
-                log: home.join("log"),
-                process: Mutex::new(None),
-            }
+            Node { ports: node.clone(), config, log: home.join("log"), process: Mutex::new(None) }
         });
         let nodes = nodes.collect();
-        let cluster = Cluster {
-            dist,
-            fast: self.fast,
-            nodes,
-            certs,
-            _ports: reserved,
-            _dir: dir,
-        };
+        let cluster = Cluster { dist, fast: self.fast, nodes, certs, _ports: reserved, _dir: dir };
         for id in cluster.ids() {
             cluster.launch(id);
         }
@@ -175,9 +153,8 @@ impl Node {
     #[track_caller]
     fn running<T>(&self, f: impl FnOnce(&Guarded) -> T) -> T {
         let process = self.process();
-        let process = process
-            .as_ref()
-            .unwrap_or_else(|| panic!("broker {} does not run", self.ports.id));
+        let process =
+            process.as_ref().unwrap_or_else(|| panic!("broker {} does not run", self.ports.id));
         f(process)
     }
 }
@@ -209,11 +186,8 @@ impl Cluster {
     /// The same of another listener; panics if the cluster is not secure.
     #[track_caller]
     pub(crate) fn bootstrap_of(&self, listener: Listener) -> String {
-        let all: Vec<String> = self
-            .ids()
-            .into_iter()
-            .map(|id| self.address(id, listener))
-            .collect();
+        let all: Vec<String> =
+            self.ids().into_iter().map(|id| self.address(id, listener)).collect();
         all.join(",")
     }
 
@@ -222,10 +196,7 @@ impl Cluster {
     pub(crate) fn address(&self, id: i32, listener: Listener) -> String {
         let address = self.node(id).ports.address(listener);
         address.unwrap_or_else(|| {
-            panic!(
-                "no {} listener: build the cluster with secure()",
-                listener.name()
-            )
+            panic!("no {} listener: build the cluster with secure()", listener.name())
         })
     }
 
@@ -241,9 +212,7 @@ impl Cluster {
     /// The certificates; panics if the cluster is not secure.
     #[track_caller]
     pub(crate) fn certs(&self) -> &Certs {
-        self.certs
-            .as_ref()
-            .expect("no certificates: build the cluster with secure()")
+        self.certs.as_ref().expect("no certificates: build the cluster with secure()")
     }
 
     /// A tool with all rights.
@@ -300,21 +269,14 @@ impl Cluster {
     /// Waits until every running broker knows all running ones.
     #[track_caller]
     pub(crate) fn wait_ready(&self) {
-        let running: Vec<i32> = self
-            .ids()
-            .into_iter()
-            .filter(|id| self.is_running(*id))
-            .collect();
+        let running: Vec<i32> = self.ids().into_iter().filter(|id| self.is_running(*id)).collect();
         for id in &running {
             self.wait_ready_node(*id, &running);
         }
     }
 
     pub(crate) fn is_running(&self, id: i32) -> bool {
-        self.node(id)
-            .process()
-            .as_ref()
-            .is_some_and(|p| p.exited().is_none())
+        self.node(id).process().as_ref().is_some_and(|p| p.exited().is_none())
     }
 
     /// The process id of a running broker.
@@ -337,28 +299,19 @@ impl Cluster {
 
     #[track_caller]
     fn node(&self, id: i32) -> &Node {
-        self.nodes
-            .iter()
-            .find(|n| n.ports.id == id)
-            .unwrap_or_else(|| panic!("no broker {id}"))
+        self.nodes.iter().find(|n| n.ports.id == id).unwrap_or_else(|| panic!("no broker {id}"))
     }
 
     #[track_caller]
     fn take(&self, id: i32) -> Guarded {
-        self.node(id)
-            .process()
-            .take()
-            .unwrap_or_else(|| panic!("broker {id} does not run"))
+        self.node(id).process().take().unwrap_or_else(|| panic!("broker {id} does not run"))
     }
 
     #[track_caller]
     fn launch(&self, id: i32) {
         let node = self.node(id);
         let mut process = node.process();
-        assert!(
-            process.as_ref().is_none_or(|p| p.exited().is_some()),
-            "broker {id} runs already"
-        );
+        assert!(process.as_ref().is_none_or(|p| p.exited().is_some()), "broker {id} runs already");
         let log = OpenOptions::new().create(true).append(true).open(&node.log);
         let log = log.unwrap_or_else(|e| panic!("cannot open {}: {e}", node.log.display()));
         let mut java = self.dist.java(512, self.fast);
@@ -376,8 +329,7 @@ impl Cluster {
             if !self.is_running(id) {
                 panic!("broker {id} ended at its start:\n{}", self.log_tail(id, 40));
             }
-            tool.brokers()
-                .is_ok_and(|b| expected.iter().all(|e| b.nodes.contains(e)))
+            tool.brokers().is_ok_and(|b| expected.iter().all(|e| b.nodes.contains(e)))
         });
     }
 }
@@ -386,11 +338,7 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
             for node in &self.nodes {
-                eprintln!(
-                    "last lines of broker {}'s log:\n{}",
-                    node.ports.id,
-                    tail(&node.log, 15)
-                );
+                eprintln!("last lines of broker {}'s log:\n{}", node.ports.id, tail(&node.log, 15));
             }
         }
         // All at once: each is killed as its process is dropped.
@@ -443,14 +391,9 @@ fn own_folder() -> Folder {
     let owner_path = path.join(OWNER);
     let owner = File::create(&owner_path)
         .unwrap_or_else(|e| panic!("cannot create {}: {e}", owner_path.display()));
-    owner
-        .lock()
-        .unwrap_or_else(|e| panic!("cannot lock {}: {e}", owner_path.display()));
+    owner.lock().unwrap_or_else(|e| panic!("cannot lock {}: {e}", owner_path.display()));
     remove_with_process(&path);
-    Folder {
-        path,
-        _owner: owner,
-    }
+    Folder { path, _owner: owner }
 }
 
 const OWNER: &str = "owner.lock";
@@ -477,20 +420,12 @@ pub(super) fn kill_leftovers(dir: &Path) {
     let needle = format!("{}/", dir.display());
     let started = Instant::now();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry
-            .file_name()
-            .to_str()
-            .and_then(|n| n.parse::<u32>().ok())
-        else {
+        let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse::<u32>().ok()) else {
             continue;
         };
         let command = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let java = command.starts_with(b"java\0");
-        if java
-            && command
-                .windows(needle.len())
-                .any(|w| w == needle.as_bytes())
-        {
+        if java && command.windows(needle.len()).any(|w| w == needle.as_bytes()) {
             send_signal(pid, "KILL");
             let gone = || !Path::new(&format!("/proc/{pid}")).exists();
             while !gone() && started.elapsed() < Duration::from_secs(10) {

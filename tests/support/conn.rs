@@ -24,12 +24,8 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    pub(crate) const ALL: [Self; 4] = [
-        Self::Plaintext,
-        Self::Ssl,
-        Self::SaslPlaintext,
-        Self::SaslSsl,
-    ];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Plaintext, Self::Ssl, Self::SaslPlaintext, Self::SaslSsl];
 
     /// Kafka's name, also the value of `security.protocol`.
     pub(crate) fn name(self) -> &'static str {
@@ -61,12 +57,8 @@ pub(crate) enum Mechanism {
 }
 
 impl Mechanism {
-    pub(crate) const ALL: [Self; 4] = [
-        Self::Plain,
-        Self::ScramSha256,
-        Self::ScramSha512,
-        Self::OAuthBearer,
-    ];
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Plain, Self::ScramSha256, Self::ScramSha512, Self::OAuthBearer];
 
     /// Kafka's name, also the value of `sasl.mechanism`.
     pub(crate) fn name(self) -> &'static str {
@@ -90,11 +82,7 @@ pub(crate) struct Login {
 impl Login {
     /// The right login of [`USER`].
     pub(crate) fn new(mechanism: Mechanism) -> Self {
-        Self {
-            mechanism,
-            user: USER.to_owned(),
-            password: PASSWORD.to_owned(),
-        }
+        Self { mechanism, user: USER.to_owned(), password: PASSWORD.to_owned() }
     }
 
     /// The same as another user.
@@ -117,18 +105,11 @@ impl Login {
 
 /// An unsecured JSON web token, as a broker without a token server takes it.
 pub(crate) fn unsecured_token(subject: &str, issued: SystemTime, lifetime: Duration) -> String {
-    let issued = issued
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
+    let issued = issued.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let claims =
         serde_json::json!({ "sub": subject, "iat": issued, "exp": issued + lifetime.as_secs() });
     let part = |text: &str| base64_url(text.as_bytes());
-    format!(
-        "{}.{}.",
-        part(r#"{"alg":"none"}"#),
-        part(&claims.to_string())
-    )
+    format!("{}.{}.", part(r#"{"alg":"none"}"#), part(&claims.to_string()))
 }
 
 /// Base64 in the alphabet for URLs, without padding.
@@ -139,9 +120,7 @@ fn base64_url(bytes: &[u8]) -> String {
         let at = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
         let bits = at(0) << 16 | at(1) << 8 | at(2);
         for digit in 0..=chunk.len() {
-            out.push(char::from(
-                ALPHABET[(bits >> (18 - 6 * digit) & 63) as usize],
-            ));
+            out.push(char::from(ALPHABET[(bits >> (18 - 6 * digit) & 63) as usize]));
         }
     }
     out
@@ -179,11 +158,7 @@ pub(crate) struct Sasl {
 impl Conn {
     /// Without any security.
     pub(crate) fn plaintext(bootstrap: impl Into<String>) -> Self {
-        Self {
-            bootstrap: bootstrap.into(),
-            tls: None,
-            sasl: None,
-        }
+        Self { bootstrap: bootstrap.into(), tls: None, sasl: None }
     }
 
     /// What a listener needs: certificates for TLS (a client certificate only
@@ -199,11 +174,7 @@ impl Conn {
                 Listener::Ssl => (certs.client.cert.clone(), certs.client.key.clone()),
                 _ => (String::new(), String::new()),
             };
-            Tls {
-                ca: certs.ca.clone(),
-                cert,
-                key,
-            }
+            Tls { ca: certs.ca.clone(), cert, key }
         });
         let sasl = listener.is_sasl().then(|| match login.mechanism {
             Mechanism::OAuthBearer => Sasl {
@@ -219,10 +190,6 @@ impl Conn {
                 token: String::new(),
             },
         });
-        Self {
-            bootstrap,
-            tls,
-            sasl,
-        }
+        Self { bootstrap, tls, sasl }
     }
 }

@@ -55,17 +55,13 @@ impl Dist {
         let lock_path = home.join("fetch.lock");
         let lock = File::create(&lock_path)
             .unwrap_or_else(|e| panic!("cannot create {}: {e}", lock_path.display()));
-        lock.lock()
-            .unwrap_or_else(|e| panic!("cannot lock {}: {e}", lock_path.display()));
+        lock.lock().unwrap_or_else(|e| panic!("cannot lock {}: {e}", lock_path.display()));
 
         let libs = home.join("libs");
         if !libs.is_dir() {
             download(version, &home, &libs);
         }
-        let dist = Self {
-            class_path: class_path(&libs),
-            archive: home.join("classes.jsa"),
-        };
+        let dist = Self { class_path: class_path(&libs), archive: home.join("classes.jsa") };
         if !dist.archive.is_file() {
             dist.archive_classes(&home);
         }
@@ -86,9 +82,7 @@ impl Dist {
             flag.push(&self.archive);
             java.arg(flag);
         }
-        java.arg("-cp")
-            .arg(&self.class_path)
-            .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
+        java.arg("-cp").arg(&self.class_path).arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn");
         java
     }
 
@@ -113,10 +107,7 @@ impl Dist {
         let mut p = Properties::default();
         p.set("process.roles", "broker,controller");
         p.set("node.id", 1);
-        p.set(
-            "controller.quorum.bootstrap.servers",
-            format!("127.0.0.1:{}", controller.number()),
-        );
+        p.set("controller.quorum.bootstrap.servers", format!("127.0.0.1:{}", controller.number()));
         p.set("controller.listener.names", "CONTROLLER");
         let (client, controller) = (client.number(), controller.number());
         p.set(
@@ -125,21 +116,13 @@ impl Dist {
         );
         p.set("log.dirs", dir.join("data").display());
         let config = p.write(&dir.join("server.properties"));
-        self.format(
-            &config,
-            "bGxpbmdyLXRyYWluaW5nIQ",
-            &["--standalone".to_owned()],
-        );
+        self.format(&config, "bGxpbmdyLXRyYWluaW5nIQ", &["--standalone".to_owned()]);
 
         let mut java = self.java(512, false);
         let mut flag = OsString::from("-XX:ArchiveClassesAtExit=");
         flag.push(&self.archive);
         let mut command = Command::new(java.get_program());
-        command
-            .arg(flag)
-            .args(java.get_args())
-            .arg("kafka.Kafka")
-            .arg(&config);
+        command.arg(flag).args(java.get_args()).arg("kafka.Kafka").arg(&config);
         java = command;
         let log_path = dir.join("log");
         let log = File::create(&log_path)
@@ -147,10 +130,7 @@ impl Dist {
         let (broker, _) = Guarded::spawn("the first Kafka broker", &java, guard::Output::File(log));
         wait_until("the first Kafka broker", Duration::from_secs(120), || {
             if let Some(status) = broker.exited() {
-                panic!(
-                    "the first Kafka broker ended, {status}:\n{}",
-                    tail(&log_path, 30)
-                );
+                panic!("the first Kafka broker ended, {status}:\n{}", tail(&log_path, 30));
             }
             std::net::TcpStream::connect(("127.0.0.1", client)).is_ok()
         });
@@ -189,15 +169,10 @@ fn download(version: KafkaVersion, home: &Path, libs: &Path) {
     let _ = std::fs::remove_dir_all(&partial);
     eprintln!("fetching Apache Kafka {number} with Maven, once");
     let mut mvn = Command::new("mvn");
-    mvn.args(["-q", "-B", "-f"])
-        .arg(&pom)
-        .arg("dependency:copy-dependencies");
+    mvn.args(["-q", "-B", "-f"]).arg(&pom).arg("dependency:copy-dependencies");
     let mut out = OsString::from("-DoutputDirectory=");
     out.push(&partial);
-    run(
-        &format!("mvn, to fetch Apache Kafka {number},"),
-        mvn.arg(out),
-    );
+    run(&format!("mvn, to fetch Apache Kafka {number},"), mvn.arg(out));
     std::fs::rename(&partial, libs)
         .unwrap_or_else(|e| panic!("cannot rename {}: {e}", partial.display()));
 }
@@ -211,11 +186,7 @@ fn class_path(libs: &Path) -> OsString {
         .filter(|path| path.extension().is_some_and(|e| e == "jar"))
         .collect();
     jars.sort();
-    assert!(
-        !jars.is_empty(),
-        "{} holds no jar: remove the folder and run again",
-        libs.display()
-    );
+    assert!(!jars.is_empty(), "{} holds no jar: remove the folder and run again", libs.display());
     std::env::join_paths(jars)
         .unwrap_or_else(|e| panic!("a jar's path cannot be in a class path: {e}"))
 }

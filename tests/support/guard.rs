@@ -63,10 +63,7 @@ impl Guarded {
     /// streams are set here). `name` is for panics.
     pub(super) fn spawn(name: &str, command: &Command, output: Output) -> (Self, ChildStdin) {
         let mut gated = Command::new("sh");
-        gated
-            .args(["-c", GATE, "sh"])
-            .arg(command.get_program())
-            .args(command.get_args());
+        gated.args(["-c", GATE, "sh"]).arg(command.get_program()).args(command.get_args());
         for (key, value) in command.get_envs() {
             match value {
                 Some(value) => gated.env(key, value),
@@ -78,27 +75,19 @@ impl Guarded {
         gated.process_group(0).stdin(Stdio::piped());
         match output {
             Output::File(file) => {
-                let copy = file
-                    .try_clone()
-                    .unwrap_or_else(|e| panic!("{name}: log file: {e}"));
+                let copy = file.try_clone().unwrap_or_else(|e| panic!("{name}: log file: {e}"));
                 gated.stdout(file).stderr(copy);
             }
             Output::Piped => {
                 gated.stdout(Stdio::piped()).stderr(Stdio::inherit());
             }
         }
-        let mut child = gated
-            .spawn()
-            .unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
+        let mut child = gated.spawn().unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
         let pid = child.id();
         tell("pid", pid.to_string());
         let mut stdin = child.stdin.take().expect("stdin was set to a pipe above");
         writeln!(stdin, "go").unwrap_or_else(|e| panic!("cannot start {name}: {e}"));
-        let guarded = Self {
-            name: name.to_owned(),
-            pid,
-            child: Mutex::new(child),
-        };
+        let guarded = Self { name: name.to_owned(), pid, child: Mutex::new(child) };
         (guarded, stdin)
     }
 
@@ -113,10 +102,7 @@ impl Guarded {
 
     /// The exit status, if the process has ended.
     pub(super) fn exited(&self) -> Option<ExitStatus> {
-        let status = self
-            .lock()
-            .try_wait()
-            .unwrap_or_else(|e| panic!("{}: wait: {e}", self.name));
+        let status = self.lock().try_wait().unwrap_or_else(|e| panic!("{}: wait: {e}", self.name));
         if status.is_some() {
             tell("gone", self.pid.to_string());
         }
@@ -153,22 +139,18 @@ impl Guarded {
     #[track_caller]
     pub(super) fn freeze(&self) {
         self.signal("STOP");
-        wait_until(
-            &format!("{} to stand still", self.name),
-            Duration::from_secs(10),
-            || self.states().iter().all(|s| *s == 'T'),
-        );
+        wait_until(&format!("{} to stand still", self.name), Duration::from_secs(10), || {
+            self.states().iter().all(|s| *s == 'T')
+        });
     }
 
     /// SIGCONT; returns when the process runs again.
     #[track_caller]
     pub(super) fn thaw(&self) {
         self.signal("CONT");
-        wait_until(
-            &format!("{} to run again", self.name),
-            Duration::from_secs(10),
-            || self.states().iter().all(|s| *s != 'T'),
-        );
+        wait_until(&format!("{} to run again", self.name), Duration::from_secs(10), || {
+            self.states().iter().all(|s| *s != 'T')
+        });
     }
 
     /// A number from /proc/PID/status (`VmHWM` in kB, `Threads`, ...).
@@ -179,18 +161,10 @@ impl Guarded {
             std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {path}: {e}", self.name));
         text.lines()
             .find_map(|l| {
-                l.strip_prefix(field)?
-                    .strip_prefix(':')?
-                    .split_whitespace()
-                    .next()?
-                    .parse()
-                    .ok()
+                l.strip_prefix(field)?.strip_prefix(':')?.split_whitespace().next()?.parse().ok()
             })
             .unwrap_or_else(|| {
-                panic!(
-                    "{}: {path} has no {field}; has the process ended?",
-                    self.name
-                )
+                panic!("{}: {path} has no {field}; has the process ended?", self.name)
             })
     }
 
@@ -213,10 +187,9 @@ impl Guarded {
         let mut child = self.lock();
         match child.try_wait() {
             Ok(None) => {}
-            Ok(Some(status)) => panic!(
-                "{} is to get SIG{signal} but has ended: {status}",
-                self.name
-            ),
+            Ok(Some(status)) => {
+                panic!("{} is to get SIG{signal} but has ended: {status}", self.name)
+            }
             Err(e) => panic!("{}: wait: {e}", self.name),
         }
         send_signal(self.pid, signal);
@@ -245,10 +218,7 @@ pub(super) fn send_signal(pid: u32, signal: &str) {
         .args(["-c", &format!("kill -{signal} {pid}")])
         .stderr(Stdio::null())
         .status();
-    assert!(
-        status.is_ok_and(|s| s.success()),
-        "cannot send SIG{signal} to process {pid}"
-    );
+    assert!(status.is_ok_and(|s| s.success()), "cannot send SIG{signal} to process {pid}");
 }
 
 /// Has a folder removed when the test process ends without having done so.
@@ -258,6 +228,10 @@ pub(super) fn remove_with_process(dir: &Path) {
 
 /// Sends one line to the watchdog. Written to the pipe, it is read even if
 /// this process dies at once.
+#[expect(
+    clippy::zombie_processes,
+    reason = "the watchdog outlives this process: that is its purpose"
+)]
 fn tell(verb: &str, arg: impl AsRef<OsStr>) {
     static WATCHDOG_INPUT: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
     let input = WATCHDOG_INPUT.get_or_init(|| {
@@ -269,21 +243,13 @@ fn tell(verb: &str, arg: impl AsRef<OsStr>) {
             .process_group(0)
             .spawn()
             .unwrap_or_else(|e| panic!("cannot start the shell that cleans up after tests: {e}"));
-        Mutex::new(
-            watchdog
-                .stdin
-                .take()
-                .expect("stdin was set to a pipe above"),
-        )
+        Mutex::new(watchdog.stdin.take().expect("stdin was set to a pipe above"))
     });
     let mut line = verb.as_bytes().to_vec();
     line.push(b' ');
     line.extend_from_slice(arg.as_ref().as_encoded_bytes());
     line.push(b'\n');
-    let written = input
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .write_all(&line);
+    let written = input.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
     // In a drop during a panic there is nothing better to do than to go on.
     if let Err(e) = written
         && !std::thread::panicking()

@@ -8,6 +8,7 @@
 //!   and restart, with security listeners and ACLs by option.
 //! - [`Tool`]: topics, records, transactions, groups, offsets, ACLs, leaders.
 //! - [`Child`]: a test function run in a process of its own.
+//! - [`JavaPeer`]: a program of Kafka's own.
 //!
 //! What a test starts ends with it, also when it panics or is killed (see
 //! `guard`). The signals and the readings from /proc are Linux's.
@@ -24,6 +25,7 @@ mod cluster;
 mod conn;
 mod dist;
 mod guard;
+mod java;
 mod ports;
 mod properties;
 mod shared;
@@ -38,6 +40,7 @@ pub(crate) use conn::{
     Conn, Listener, Login, Mechanism, OTHER_USER, PASSWORD, Sasl, Tls, USER, unsecured_token,
 };
 pub(crate) use dist::KafkaVersion;
+pub(crate) use java::JavaPeer;
 pub(crate) use shared::{SharedBroker, shared_broker, shared_secure_broker};
 pub(crate) use tool::{Pending, Tool, ToolError, Transaction};
 pub(crate) use tool_types::*;
@@ -53,15 +56,9 @@ pub(crate) const SOON: Duration = Duration::from_secs(60);
 /// A name that no other test, process or run uses, starting with `prefix`.
 pub(crate) fn unique(prefix: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!(
-        "{prefix}-{:x}-{}-{n}",
-        since.as_micros(),
-        std::process::id()
-    )
+    format!("{prefix}-{:x}-{}-{n}", since.as_micros(), std::process::id())
 }
 
 /// Calls `probe` until it gives a value, and panics naming `what` when that
@@ -73,10 +70,7 @@ pub(crate) fn wait_for<T>(what: &str, limit: Duration, mut probe: impl FnMut() -
         if let Some(value) = probe() {
             return value;
         }
-        assert!(
-            start.elapsed() < limit,
-            "waited {limit:?} in vain for {what}"
-        );
+        assert!(start.elapsed() < limit, "waited {limit:?} in vain for {what}");
         // The pause between two looks at a condition, not the wait itself.
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -110,6 +104,5 @@ fn tail(path: &Path, lines: usize) -> String {
 /// that a test binary runs one of them at a time.
 pub(crate) fn one_at_a_time() -> std::sync::MutexGuard<'static, ()> {
     static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    TURN.lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

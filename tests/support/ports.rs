@@ -45,10 +45,7 @@ impl Port {
                 Err(TryLockError::Error(e)) => panic!("cannot lock {}: {e}", path.display()),
             }
             if TcpListener::bind(("127.0.0.1", number)).is_ok() {
-                return Self {
-                    number,
-                    _lock: lock,
-                };
+                return Self { number, _lock: lock };
             }
         }
         panic!("no free port between {FIRST} and {}", FIRST + COUNT);

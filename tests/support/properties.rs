@@ -66,24 +66,16 @@ pub(super) fn node_properties(
     p.set("process.roles", "broker,controller");
     p.set("node.id", node.id);
     if nodes.len() == 1 {
-        p.set(
-            "controller.quorum.bootstrap.servers",
-            format!("127.0.0.1:{}", node.controller),
-        );
+        p.set("controller.quorum.bootstrap.servers", format!("127.0.0.1:{}", node.controller));
     } else {
-        let voters: Vec<String> = nodes
-            .iter()
-            .map(|n| format!("{}@127.0.0.1:{}", n.id, n.controller))
-            .collect();
+        let voters: Vec<String> =
+            nodes.iter().map(|n| format!("{}@127.0.0.1:{}", n.id, n.controller)).collect();
         p.set("controller.quorum.voters", voters.join(","));
     }
     p.set("controller.listener.names", "CONTROLLER");
     p.set("inter.broker.listener.name", "PLAINTEXT");
-    let mut listeners: Vec<String> = node
-        .listeners
-        .iter()
-        .map(|(l, port)| format!("{}://127.0.0.1:{port}", l.name()))
-        .collect();
+    let mut listeners: Vec<String> =
+        node.listeners.iter().map(|(l, port)| format!("{}://127.0.0.1:{port}", l.name())).collect();
     p.set("advertised.listeners", listeners.join(","));
     listeners.push(format!("CONTROLLER://127.0.0.1:{}", node.controller));
     p.set("listeners", listeners.join(","));
@@ -112,16 +104,10 @@ pub(super) fn node_properties(
         security(&mut p, certs);
     }
     if rights != Rights::Open {
-        p.set(
-            "authorizer.class.name",
-            "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        );
+        p.set("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer");
         // Brokers and kafkatool come in by PLAINTEXT.
         p.set("super.users", "User:ANONYMOUS");
-        p.set(
-            "allow.everyone.if.no.acl.found",
-            rights == Rights::OpenUntilAcl,
-        );
+        p.set("allow.everyone.if.no.acl.found", rights == Rights::OpenUntilAcl);
     }
     p
 }
@@ -150,10 +136,7 @@ const QUICK: [(&str, &str); 22] = [
     // Compaction and the end of abandoned transactions within seconds.
     ("log.cleaner.backoff.ms", "500"),
     ("log.initial.task.delay.ms", "500"),
-    (
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
-        "1000",
-    ),
+    ("transaction.abort.timed.out.transaction.cleanup.interval.ms", "1000"),
     ("log.segment.delete.delay.ms", "1000"),
     ("num.network.threads", "2"),
     ("num.io.threads", "4"),
@@ -198,10 +181,7 @@ pub(super) fn scram_users() -> Vec<String> {
     for mechanism in [Mechanism::ScramSha256, Mechanism::ScramSha512] {
         for user in [USER, OTHER_USER] {
             args.push("--add-scram".to_owned());
-            args.push(format!(
-                "{}=[name={user},password={PASSWORD}]",
-                mechanism.name()
-            ));
+            args.push(format!("{}=[name={user},password={PASSWORD}]", mechanism.name()));
         }
     }
     args

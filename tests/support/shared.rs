@@ -45,13 +45,8 @@ struct State {
 
 impl State {
     fn address(&self, listener: Listener) -> &str {
-        let found = self
-            .addresses
-            .iter()
-            .find(|(name, _)| name == listener.name());
-        &found
-            .unwrap_or_else(|| panic!("the shared broker has no listener {}", listener.name()))
-            .1
+        let found = self.addresses.iter().find(|(name, _)| name == listener.name());
+        &found.unwrap_or_else(|| panic!("the shared broker has no listener {}", listener.name())).1
     }
 }
 
@@ -103,13 +98,8 @@ const CERTS: &str = "certs";
 pub(crate) fn shared_broker() -> &'static SharedBroker {
     static GIVEN: OnceLock<Option<SharedBroker>> = OnceLock::new();
     let given = GIVEN.get_or_init(|| {
-        let bootstrap = std::env::var("KAFKA_BOOTSTRAP")
-            .ok()
-            .filter(|b| !b.is_empty())?;
-        Some(SharedBroker {
-            bootstrap,
-            ours: None,
-        })
+        let bootstrap = std::env::var("KAFKA_BOOTSTRAP").ok().filter(|b| !b.is_empty())?;
+        Some(SharedBroker { bootstrap, ours: None })
     });
     given.as_ref().unwrap_or_else(|| shared_secure_broker())
 }
@@ -122,10 +112,7 @@ pub(crate) fn shared_secure_broker() -> &'static SharedBroker {
     static OURS: OnceLock<SharedBroker> = OnceLock::new();
     OURS.get_or_init(|| {
         let state = find_or_start();
-        SharedBroker {
-            bootstrap: state.address(Listener::Plaintext).to_owned(),
-            ours: Some(state),
-        }
+        SharedBroker { bootstrap: state.address(Listener::Plaintext).to_owned(), ours: Some(state) }
     })
 }
 
@@ -133,9 +120,7 @@ fn find_or_start() -> State {
     let home = kafka_dir().join("shared");
     create_dir(&home);
     let start = open(&home.join("start.lock"));
-    start
-        .lock()
-        .unwrap_or_else(|e| panic!("cannot lock the shared broker's start: {e}"));
+    start.lock().unwrap_or_else(|e| panic!("cannot lock the shared broker's start: {e}"));
     // From here on the keeper leaves the broker alone.
     hold_as_user(&home.join("users.lock"));
 
@@ -158,26 +143,19 @@ fn find_or_start() -> State {
 fn serves(state: &State) -> bool {
     let tool = Tool::new(Conn::plaintext(state.address(Listener::Plaintext)))
         .limit(Duration::from_secs(5));
-    tool.brokers()
-        .is_ok_and(|b| b.cluster == CLUSTER_ID && !b.nodes.is_empty())
+    tool.brokers().is_ok_and(|b| b.cluster == CLUSTER_ID && !b.nodes.is_empty())
 }
 
 /// Keeps a shared lock until this process ends.
 fn hold_as_user(path: &Path) {
     static USER: Mutex<Option<File>> = Mutex::new(None);
     let file = open(path);
-    file.lock_shared()
-        .unwrap_or_else(|e| panic!("cannot lock {}: {e}", path.display()));
+    file.lock_shared().unwrap_or_else(|e| panic!("cannot lock {}: {e}", path.display()));
     *USER.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
 }
 
 fn open(path: &Path) -> File {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(path);
+    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
     file.unwrap_or_else(|e| panic!("cannot open {}: {e}", path.display()))
 }
 
@@ -189,13 +167,8 @@ fn start_broker(home: &Path, state_file: &Path) -> State {
     let mut reserved = Vec::new();
     let ports = reserve_node(1, &Listener::ALL, &mut reserved);
     let nodes = std::slice::from_ref(&ports);
-    let properties = node_properties(
-        &ports,
-        nodes,
-        &dir.join("data"),
-        Some(&certs),
-        Rights::OpenUntilAcl,
-    );
+    let properties =
+        node_properties(&ports, nodes, &dir.join("data"), Some(&certs), Rights::OpenUntilAcl);
     let config = properties.write(&dir.join("server.properties"));
     let mut format_args = scram_users();
     format_args.push("--standalone".to_owned());
@@ -203,10 +176,7 @@ fn start_broker(home: &Path, state_file: &Path) -> State {
 
     let addresses =
         Listener::ALL.map(|l| (l.name().to_owned(), ports.address(l).unwrap_or_default()));
-    let state = State {
-        dir: dir.clone(),
-        addresses: addresses.to_vec(),
-    };
+    let state = State { dir: dir.clone(), addresses: addresses.to_vec() };
     // Before the start: if this process dies now, the next one finds and ends
     // what it began.
     let text =
@@ -217,9 +187,7 @@ fn start_broker(home: &Path, state_file: &Path) -> State {
     let log_path = dir.join("log");
     let log = File::create(&log_path)
         .unwrap_or_else(|e| panic!("cannot create {}: {e}", log_path.display()));
-    let log_copy = log
-        .try_clone()
-        .unwrap_or_else(|e| panic!("{}: {e}", log_path.display()));
+    let log_copy = log.try_clone().unwrap_or_else(|e| panic!("{}: {e}", log_path.display()));
     let java = dist.java(512, false);
     let mut keeper = Command::new(program());
     keeper.args(["keep", "-idle", IDLE]);
@@ -231,28 +199,15 @@ fn start_broker(home: &Path, state_file: &Path) -> State {
     ] {
         keeper.arg(flag).arg(path);
     }
-    keeper
-        .arg("--")
-        .arg(java.get_program())
-        .args(java.get_args())
-        .arg("kafka.Kafka")
-        .arg(&config);
+    keeper.arg("--").arg(java.get_program()).args(java.get_args()).arg("kafka.Kafka").arg(&config);
     // Neither the terminal's signals nor a reader of this process's output
     // have to do with it.
-    keeper
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(log)
-        .stderr(log_copy);
-    let mut keeper = keeper
-        .spawn()
-        .unwrap_or_else(|e| panic!("cannot start the shared broker's keeper: {e}"));
+    keeper.process_group(0).stdin(Stdio::null()).stdout(log).stderr(log_copy);
+    let mut keeper =
+        keeper.spawn().unwrap_or_else(|e| panic!("cannot start the shared broker's keeper: {e}"));
     wait_until("the shared broker to serve", START_LIMIT, || {
         if let Ok(Some(status)) = keeper.try_wait() {
-            panic!(
-                "the shared broker ended at its start, {status}:\n{}",
-                tail(&log_path, 40)
-            );
+            panic!("the shared broker ended at its start, {status}:\n{}", tail(&log_path, 40));
         }
         serves(&state)
     });

@@ -47,10 +47,7 @@ pub(crate) struct Tool {
 impl Tool {
     /// A tool with a limit of a minute for each operation.
     pub(crate) fn new(conn: Conn) -> Self {
-        Self {
-            conn,
-            limit: Duration::from_secs(60),
-        }
+        Self { conn, limit: Duration::from_secs(60) }
     }
 
     /// The same with another limit.
@@ -117,14 +114,9 @@ impl Tool {
         name: &str,
         values: &[(&str, Option<&str>)],
     ) -> ToolResult<()> {
-        let values: serde_json::Map<_, _> = values
-            .iter()
-            .map(|(k, v)| ((*k).to_owned(), json!(v)))
-            .collect();
-        self.call_done(
-            "alter_configs",
-            json!({ "kind": kind, "name": name, "values": values }),
-        )
+        let values: serde_json::Map<_, _> =
+            values.iter().map(|(k, v)| ((*k).to_owned(), json!(v))).collect();
+        self.call_done("alter_configs", json!({ "kind": kind, "name": name, "values": values }))
     }
 
     pub(crate) fn add_acl(&self, acl: &Acl) -> ToolResult<()> {
@@ -143,10 +135,7 @@ impl Tool {
         partition: i32,
         to: i32,
     ) -> ToolResult<PartitionState> {
-        self.call(
-            "move_leader",
-            json!({ "topic": topic, "partition": partition, "to": to }),
-        )
+        self.call("move_leader", json!({ "topic": topic, "partition": partition, "to": to }))
     }
 
     /// Gives each partition back to its first replica.
@@ -190,10 +179,7 @@ impl Tool {
     ) -> ToolResult<Transaction> {
         let args = json!({ "transactional_id": transactional_id, "timeout_ms": timeout.as_millis() as u64 });
         let begun: Begun = self.call("txn_begin", args)?;
-        Ok(Transaction {
-            tool: self.clone(),
-            handle: begun.handle,
-        })
+        Ok(Transaction { tool: self.clone(), handle: begun.handle })
     }
 
     /// All committed offsets of a group.
@@ -209,9 +195,7 @@ impl Tool {
         partition: i32,
     ) -> ToolResult<Option<Committed>> {
         let all = self.committed(group)?;
-        Ok(all
-            .into_iter()
-            .find(|c| c.topic == topic && c.partition == partition))
+        Ok(all.into_iter().find(|c| c.topic == topic && c.partition == partition))
     }
 
     /// Commits for a group without members.
@@ -235,12 +219,7 @@ impl Tool {
 
     fn start<T>(&self, op: &'static str, args: Value) -> Pending<T> {
         let receiver = ToolProcess::get().send(op, &self.conn, &args, self.limit);
-        Pending {
-            op,
-            receiver,
-            limit: self.limit,
-            result: PhantomData,
-        }
+        Pending { op, receiver, limit: self.limit, result: PhantomData }
     }
 
     fn call<T: DeserializeOwned>(&self, op: &'static str, args: Value) -> ToolResult<T> {
@@ -273,10 +252,7 @@ impl<T: DeserializeOwned> Pending<T> {
         let shown = format!("{value:.200}");
         let result = serde_json::from_value(value);
         Ok(result.unwrap_or_else(|e| {
-            panic!(
-                "kafkatool's answer to {} has another form ({e}): {shown}",
-                self.op
-            )
+            panic!("kafkatool's answer to {} has another form ({e}): {shown}", self.op)
         }))
     }
 }
@@ -304,14 +280,10 @@ impl Transaction {
 
     /// Leaves it open, as a killed producer does.
     pub(crate) fn abandon(self) -> ToolResult<()> {
-        self.tool
-            .call_done("txn_abandon", json!({ "handle": self.handle }))
+        self.tool.call_done("txn_abandon", json!({ "handle": self.handle }))
     }
 
     fn end(self, commit: bool) -> ToolResult<()> {
-        self.tool.call_done(
-            "txn_end",
-            json!({ "handle": self.handle, "commit": commit }),
-        )
+        self.tool.call_done("txn_end", json!({ "handle": self.handle, "commit": commit }))
     }
 }

@@ -36,16 +36,11 @@ fn build() -> PathBuf {
     let lock_path = dir.join("build.lock");
     let lock = File::create(&lock_path)
         .unwrap_or_else(|e| panic!("cannot create {}: {e}", lock_path.display()));
-    lock.lock()
-        .unwrap_or_else(|e| panic!("cannot lock {}: {e}", lock_path.display()));
+    lock.lock().unwrap_or_else(|e| panic!("cannot lock {}: {e}", lock_path.display()));
     if program.is_file() {
         return program;
     }
-    require(
-        "go",
-        "version",
-        "Go, the version that tests/kafkatool/go.mod names or newer",
-    );
+    require("go", "version", "Go, the version that tests/kafkatool/go.mod names or newer");
     let partial = dir.join("kafkatool.partial");
     let mut go = Command::new("go");
     go.current_dir(&source)
@@ -131,11 +126,7 @@ impl ToolProcess {
             .name("kafkatool-replies".to_owned())
             .spawn(read)
             .unwrap_or_else(|e| panic!("cannot start a thread: {e}"));
-        Self {
-            input: Mutex::new((input, 0)),
-            waiting,
-            _process: process,
-        }
+        Self { input: Mutex::new((input, 0)), waiting, _process: process }
     }
 
     /// Sends a request; the answer comes by the receiver.
@@ -151,12 +142,7 @@ impl ToolProcess {
         let (pipe, last) = &mut *input;
         *last += 1;
         let id = *last;
-        match self
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_mut()
-        {
+        match self.waiting.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             Some(waiting) => waiting.insert(id, sender),
             None => panic!("kafkatool has ended; its errors are in this test's output"),
         };

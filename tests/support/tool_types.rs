@@ -14,10 +14,8 @@ mod hex {
             Some(bytes) => {
                 const DIGITS: &[u8; 16] = b"0123456789abcdef";
                 let digit = |n: u8| char::from(DIGITS[usize::from(n)]);
-                let text: String = bytes
-                    .iter()
-                    .flat_map(|b| [digit(b >> 4), digit(b & 15)])
-                    .collect();
+                let text: String =
+                    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect();
                 s.serialize_some(&text)
             }
             None => s.serialize_none(),
@@ -76,18 +74,12 @@ impl NewRecord {
 
     /// A record with a value alone.
     pub(crate) fn keyless(value: impl AsRef<[u8]>) -> Self {
-        Self {
-            value: Some(value.as_ref().to_vec()),
-            ..Self::default()
-        }
+        Self { value: Some(value.as_ref().to_vec()), ..Self::default() }
     }
 
     /// A record that deletes its key in a compacted topic.
     pub(crate) fn tombstone(key: impl AsRef<[u8]>) -> Self {
-        Self {
-            key: Some(key.as_ref().to_vec()),
-            ..Self::default()
-        }
+        Self { key: Some(key.as_ref().to_vec()), ..Self::default() }
     }
 
     pub(crate) fn partition(mut self, partition: i32) -> Self {
@@ -102,10 +94,7 @@ impl NewRecord {
 
     /// Adds a header; a name may come again.
     pub(crate) fn header(mut self, key: &str, value: Option<&[u8]>) -> Self {
-        self.headers.push(RecordHeader {
-            key: key.to_owned(),
-            value: value.map(<[u8]>::to_vec),
-        });
+        self.headers.push(RecordHeader { key: key.to_owned(), value: value.map(<[u8]>::to_vec) });
         self
     }
 }
@@ -230,14 +219,9 @@ impl Bulk {
     #[track_caller]
     pub(crate) fn number_of(value: &[u8]) -> u64 {
         let digits = value.split(|b| *b == b'|').next().unwrap_or_default();
-        let number = std::str::from_utf8(digits)
-            .ok()
-            .and_then(|d| d.parse().ok());
+        let number = std::str::from_utf8(digits).ok().and_then(|d| d.parse().ok());
         number.unwrap_or_else(|| {
-            panic!(
-                "not a value of a bulk record: {:.40}",
-                String::from_utf8_lossy(value)
-            )
+            panic!("not a value of a bulk record: {:.40}", String::from_utf8_lossy(value))
         })
     }
 }
@@ -369,15 +353,11 @@ pub(crate) struct GroupState {
 }
 
 impl GroupState {
-    /// How many members hold a partition of `name` (a topic, or a subtopology
-    /// of a streams group), and all partitions held, sorted; one that two
-    /// members hold comes twice.
+    /// The partitions of `name` (a topic, or a subtopology of a streams
+    /// group) that members hold, sorted; one that two members hold is twice
+    /// in the list.
     pub(crate) fn assigned(&self, name: &str) -> Vec<i32> {
-        let held = self
-            .members
-            .iter()
-            .flat_map(|m| &m.assigned)
-            .filter(|a| a.name == name);
+        let held = self.members.iter().flat_map(|m| &m.assigned).filter(|a| a.name == name);
         let mut all: Vec<i32> = held.flat_map(|a| a.partitions.iter().copied()).collect();
         all.sort_unstable();
         all

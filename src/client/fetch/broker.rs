@@ -92,7 +92,7 @@ impl Worker {
 
     /// A broker out of reach is a matter of waiting, its refusal one of the application.
     fn report(&self, asked: &[Asked], error: &Error) {
-        log::debug!(target: "llingr", "fetching from broker {}: {error}", self.node);
+        log::debug!(target: crate::LOG_TARGET, "fetching from broker {}: {error}", self.node);
         match retry::decide(error) {
             Verdict::Retry(Before::Nothing) => {}
             Verdict::Retry(_) => self.client.metadata().request_refresh(),

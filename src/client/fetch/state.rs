@@ -344,7 +344,7 @@ impl Shared {
         let Some(entry) = current(&mut state.partitions, asked) else { return };
         match self.config.reset {
             Some(spec) => {
-                log::warn!(target: "llingr", "{error}; going on at {spec:?}");
+                log::warn!(target: crate::LOG_TARGET, "{error}; going on at {spec:?}");
                 entry.at = At::Spec(spec);
                 entry.last_fetched_epoch = -1;
                 entry.retry_at = Some(Instant::now() + entry.backoff.next_delay());
@@ -367,7 +367,7 @@ impl Shared {
         }
         let mut state = self.state();
         let Some(entry) = current(&mut state.partitions, asked) else { return };
-        log::warn!(target: "llingr", "{error}; going on at offset {end_offset}");
+        log::warn!(target: crate::LOG_TARGET, "{error}; going on at offset {end_offset}");
         entry.at = At::Offset(end_offset.min(asked.wanted.offset));
         entry.last_fetched_epoch = -1;
     }

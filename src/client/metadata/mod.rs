@@ -281,7 +281,7 @@ async fn refresh(metadata: Metadata, pool: Arc<Pool>) {
         let outcome = asker.ask(&metadata.snapshot(), names, ids).await;
         let failed = outcome.is_err();
         if let Err(error) = &outcome {
-            log::debug!(target: "llingr", "metadata refresh failed: {error}");
+            log::debug!(target: crate::LOG_TARGET, "metadata refresh failed: {error}");
         } else {
             backoff.reset();
         }

@@ -374,7 +374,7 @@ impl Sender {
 
     /// Batches for a broker out of reach wait; a refusal is theirs to hear.
     fn unreachable(&self, node: i32, error: &Error) {
-        log::debug!(target: "llingr", "producing to broker {node}: {error}");
+        log::debug!(target: crate::LOG_TARGET, "producing to broker {node}: {error}");
         if retry::decide(error).is_retry() {
             self.client.metadata().request_refresh();
         } else {

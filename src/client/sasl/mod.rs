@@ -7,6 +7,7 @@
 mod oauth;
 mod scram;
 
+pub(crate) use oauth::Callback;
 pub use oauth::{BoxError, Token, TokenFuture, TokenProvider};
 pub use scram::ScramHash;
 

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::Step;
 use crate::client::secret::Secret;
+use crate::options;
 
 /// An error of a token provider.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -29,11 +31,31 @@ impl fmt::Debug for dyn TokenProvider {
     }
 }
 
+/// The program's own callback from [`Options`](crate::Options), which may block.
+pub(crate) struct Callback(pub(crate) Arc<options::TokenProvider>);
+
+impl TokenProvider for Callback {
+    fn token(&self) -> TokenFuture<'_> {
+        let callback = self.0.clone();
+        Box::pin(async move {
+            let token = tokio::task::spawn_blocking(move || callback()).await??;
+            let extensions = token.extensions().iter();
+            Ok(Token {
+                value: token.token().into(),
+                extensions: extensions.map(|(k, v)| (k.clone(), v.clone())).collect(),
+                expires: None,
+            })
+        })
+    }
+}
+
 /// A bearer token.
 #[derive(Debug, Clone)]
 pub struct Token {
     /// The token in its compact form.
     pub value: Secret,
+    /// KIP-342 extensions that belong to this token, besides those of the settings.
+    pub extensions: Vec<(String, String)>,
     /// When it expires; a token already expired is refused before it is sent.
     pub expires: Option<SystemTime>,
 }
@@ -58,7 +80,7 @@ impl OAuth {
                 .into());
         }
         let mut message = format!("n,,\x01auth=Bearer {value}\x01");
-        for (name, value) in extensions {
+        for (name, value) in extensions.iter().chain(&token.extensions) {
             check_extension(name, value)?;
             message.push_str(&format!("{name}={value}\x01"));
         }
@@ -106,7 +128,7 @@ mod tests {
     use std::time::Duration;
 
     fn token(value: &str) -> Token {
-        Token { value: value.into(), expires: None }
+        Token { value: value.into(), extensions: Vec::new(), expires: None }
     }
 
     #[test]
@@ -129,10 +151,21 @@ mod tests {
         assert_eq!(oauth.refusal(), Some(r#"{"status":"invalid_token"}"#));
     }
 
+    #[tokio::test]
+    async fn a_programs_callback_supplies_token_and_extensions() {
+        let callback =
+            Callback(Arc::new(|| Ok(crate::OAuthToken::new("abc").extension("cluster", "one"))));
+        let token = callback.token().await.unwrap();
+        let mut oauth = OAuth::new(&token, &[]).unwrap();
+        assert_eq!(oauth.client_first(), b"n,,\x01auth=Bearer abc\x01cluster=one\x01\x01");
+        let failing = Callback(Arc::new(|| Err("issuer is down".into())));
+        assert_eq!(failing.token().await.unwrap_err().to_string(), "issuer is down");
+    }
+
     #[test]
     fn tokens_that_are_expired_or_would_break_the_frame_are_refused() {
         let past = SystemTime::now() - Duration::from_secs(1);
-        let expired = Token { value: "abc".into(), expires: Some(past) };
+        let expired = Token { expires: Some(past), ..token("abc") };
         assert!(OAuth::new(&expired, &[]).is_err());
         assert!(OAuth::new(&token("a\x01b"), &[]).is_err());
         assert!(OAuth::new(&token(""), &[]).is_err());

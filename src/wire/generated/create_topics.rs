@@ -2,8 +2,7 @@
 
 // Written by tools/wiregen from Kafka's schemas; change that, not this.
 
-use crate::wire::codec::{Codec, Reader, Uuid, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Uuid, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// CreateTopicsRequest, versions 2 to 7.
@@ -143,7 +142,7 @@ impl Default for CreatableTopicConfig {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for CreatableTopicConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CreatableTopicConfig")

@@ -2,8 +2,7 @@
 
 // Written by tools/wiregen from Kafka's schemas; change that, not this.
 
-use crate::wire::codec::{Codec, Reader, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// DescribeConfigsRequest, versions 1 to 4.
@@ -222,7 +221,7 @@ impl Default for DescribeConfigsResourceResult {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for DescribeConfigsResourceResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DescribeConfigsResourceResult")
@@ -298,7 +297,7 @@ impl Default for DescribeConfigsSynonym {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for DescribeConfigsSynonym {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DescribeConfigsSynonym")

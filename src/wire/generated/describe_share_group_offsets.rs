@@ -2,8 +2,7 @@
 
 // Written by tools/wiregen from Kafka's schemas; change that, not this.
 
-use crate::wire::codec::{Codec, Reader, Uuid, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Uuid, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// DescribeShareGroupOffsetsRequest, versions 0 to 1.

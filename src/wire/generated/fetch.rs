@@ -4,8 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::wire::codec::{Codec, Reader, Uuid, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Uuid, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// FetchRequest, versions 4 to 18.
@@ -461,7 +460,7 @@ impl Codec for FetchableTopicResponse {
 }
 
 /// Part of [`FetchResponse`].
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq)]
 pub struct PartitionData {
     /// `PartitionIndex`.
     pub partition_index: i32,
@@ -502,6 +501,24 @@ impl Default for PartitionData {
             preferred_read_replica: -1,
             records: None,
         }
+    }
+}
+
+/// Leaves out what may be secret: credentials, configuration values, records.
+impl std::fmt::Debug for PartitionData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PartitionData")
+            .field("partition_index", &self.partition_index)
+            .field("error_code", &self.error_code)
+            .field("high_watermark", &self.high_watermark)
+            .field("last_stable_offset", &self.last_stable_offset)
+            .field("log_start_offset", &self.log_start_offset)
+            .field("diverging_epoch", &self.diverging_epoch)
+            .field("current_leader", &self.current_leader)
+            .field("snapshot_id", &self.snapshot_id)
+            .field("aborted_transactions", &self.aborted_transactions)
+            .field("preferred_read_replica", &self.preferred_read_replica)
+            .finish_non_exhaustive()
     }
 }
 

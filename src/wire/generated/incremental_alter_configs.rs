@@ -2,8 +2,7 @@
 
 // Written by tools/wiregen from Kafka's schemas; change that, not this.
 
-use crate::wire::codec::{Codec, Reader, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// IncrementalAlterConfigsRequest, versions 0 to 1.
@@ -97,7 +96,7 @@ impl Default for AlterableConfig {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for AlterableConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AlterableConfig")

@@ -2,8 +2,7 @@
 
 // Written by tools/wiregen from Kafka's schemas; change that, not this.
 
-use crate::wire::codec::{Codec, Reader, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// InitProducerIdRequest, versions 0 to 5.
@@ -77,7 +76,7 @@ impl Request for InitProducerIdRequest {
     type Response = InitProducerIdResponse;
 }
 
-/// InitProducerIdResponse, versions 0 to 6.
+/// InitProducerIdResponse, versions 0 to 5.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InitProducerIdResponse {
     /// `ThrottleTimeMs`.
@@ -88,10 +87,6 @@ pub struct InitProducerIdResponse {
     pub producer_id: i64,
     /// `ProducerEpoch`.
     pub producer_epoch: i16,
-    /// `OngoingTxnProducerId`, version 6, default -1.
-    pub ongoing_txn_producer_id: i64,
-    /// `OngoingTxnProducerEpoch`, version 6, default -1.
-    pub ongoing_txn_producer_epoch: i16,
 }
 
 impl Default for InitProducerIdResponse {
@@ -101,49 +96,27 @@ impl Default for InitProducerIdResponse {
             error_code: 0,
             producer_id: -1,
             producer_epoch: 0,
-            ongoing_txn_producer_id: -1,
-            ongoing_txn_producer_epoch: -1,
         }
     }
 }
 
 impl Codec for InitProducerIdResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let v = r.version();
         let this = Self {
             throttle_time_ms: r.get()?,
             error_code: r.get()?,
             producer_id: r.get()?,
             producer_epoch: r.get()?,
-            ongoing_txn_producer_id: if v == 6 { r.get()? } else { -1 },
-            ongoing_txn_producer_epoch: if v == 6 { r.get()? } else { -1 },
         };
         r.skip_tags()?;
         Ok(this)
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {
-        let v = w.version();
         w.put(&self.throttle_time_ms)?;
         w.put(&self.error_code)?;
         w.put(&self.producer_id)?;
         w.put(&self.producer_epoch)?;
-        if v == 6 {
-            w.put(&self.ongoing_txn_producer_id)?;
-        } else {
-            w.absent(
-                self.ongoing_txn_producer_id != -1,
-                "InitProducerIdResponse.ongoing_txn_producer_id",
-            )?;
-        }
-        if v == 6 {
-            w.put(&self.ongoing_txn_producer_epoch)?;
-        } else {
-            w.absent(
-                self.ongoing_txn_producer_epoch != -1,
-                "InitProducerIdResponse.ongoing_txn_producer_epoch",
-            )?;
-        }
         w.no_tags();
         Ok(())
     }
@@ -152,7 +125,7 @@ impl Codec for InitProducerIdResponse {
 impl Message for InitProducerIdResponse {
     const NAME: &'static str = "InitProducerIdResponse";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 6;
+    const MAX_VERSION: i16 = 5;
     const FIRST_FLEXIBLE: i16 = 2;
 }
 

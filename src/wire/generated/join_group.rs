@@ -4,8 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::wire::codec::{Codec, Reader, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// JoinGroupRequest, versions 0 to 9.

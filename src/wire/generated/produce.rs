@@ -4,8 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::wire::codec::{Codec, Reader, Uuid, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Uuid, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// ProduceRequest, versions 3 to 13.
@@ -93,12 +92,21 @@ impl Codec for TopicProduceData {
 }
 
 /// Part of [`ProduceRequest`].
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct PartitionProduceData {
     /// `Index`.
     pub index: i32,
     /// `Records`, may be null.
     pub records: Option<Bytes>,
+}
+
+/// Leaves out what may be secret: credentials, configuration values, records.
+impl std::fmt::Debug for PartitionProduceData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PartitionProduceData")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Codec for PartitionProduceData {

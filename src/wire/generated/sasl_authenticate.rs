@@ -4,8 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::wire::codec::{Codec, Reader, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// SaslAuthenticateRequest, versions 0 to 2.
@@ -15,7 +14,7 @@ pub struct SaslAuthenticateRequest {
     pub auth_bytes: Bytes,
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for SaslAuthenticateRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SaslAuthenticateRequest")
@@ -75,7 +74,7 @@ impl Default for SaslAuthenticateResponse {
     }
 }
 
-/// Leaves out what may be secret.
+/// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for SaslAuthenticateResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SaslAuthenticateResponse")

@@ -4,8 +4,7 @@
 
 use bytes::Bytes;
 
-use crate::wire::codec::{Codec, Reader, Uuid, Writer};
-use crate::wire::error::Result;
+use crate::wire::codec::{Codec, Reader, Result, Uuid, Writer};
 use crate::wire::message::{Message, Request, Response};
 
 /// ShareFetchRequest, versions 1 to 2.
@@ -306,7 +305,7 @@ impl Codec for ShareFetchableTopicResponse {
 }
 
 /// Part of [`ShareFetchResponse`].
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 pub struct PartitionData {
     /// `PartitionIndex`.
     pub partition_index: i32,
@@ -324,6 +323,21 @@ pub struct PartitionData {
     pub records: Option<Bytes>,
     /// `AcquiredRecords`.
     pub acquired_records: Vec<AcquiredRecords>,
+}
+
+/// Leaves out what may be secret: credentials, configuration values, records.
+impl std::fmt::Debug for PartitionData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PartitionData")
+            .field("partition_index", &self.partition_index)
+            .field("error_code", &self.error_code)
+            .field("error_message", &self.error_message)
+            .field("acknowledge_error_code", &self.acknowledge_error_code)
+            .field("acknowledge_error_message", &self.acknowledge_error_message)
+            .field("current_leader", &self.current_leader)
+            .field("acquired_records", &self.acquired_records)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Codec for PartitionData {
@@ -349,7 +363,7 @@ impl Codec for PartitionData {
         w.put(&self.acknowledge_error_code)?;
         w.put(&self.acknowledge_error_message)?;
         w.put(&self.current_leader)?;
-        w.put_some(&self.records, "PartitionData.records")?;
+        w.put(&self.records)?;
         w.put(&self.acquired_records)?;
         w.no_tags();
         Ok(())

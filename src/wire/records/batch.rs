@@ -1,5 +1,7 @@
 //! Batches: cutting, checking, decompressing.
 
+use std::fmt;
+
 use bytes::Bytes;
 
 use super::compression::{self, Compression};
@@ -131,7 +133,7 @@ impl BatchHeader {
 }
 
 /// One complete batch, its records still packed.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Batch {
     /// The header.
     pub header: BatchHeader,
@@ -172,6 +174,16 @@ impl Batch {
     }
 }
 
+/// Payloads may be large and private: only the header is shown.
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("header", &self.header)
+            .field("bytes", &self.bytes.len())
+            .finish()
+    }
+}
+
 /// What is left behind the last complete batch of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
@@ -187,7 +199,7 @@ pub struct Tail {
 /// not an error but ends the iteration, and [`tail`](Self::tail) tells of it. A batch of
 /// an old format is an error, and the iteration goes on behind it; a length that cannot
 /// be is an error that ends it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Batches {
     rest: Bytes,
     position: usize,
@@ -260,3 +272,13 @@ impl Iterator for Batches {
 }
 
 impl std::iter::FusedIterator for Batches {}
+
+/// Payloads may be large and private: only sizes are shown.
+impl fmt::Debug for Batches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batches")
+            .field("position", &self.position)
+            .field("remaining_bytes", &self.rest.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,5 +1,7 @@
 //! Building batches.
 
+use std::fmt;
+
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::batch::{CONTROL, CRC_START, HEADER_SIZE, LOG_OVERHEAD, TRANSACTIONAL};
@@ -34,7 +36,6 @@ pub struct ProducerState {
 
 /// Collects records into one batch. Offsets count up from zero; the broker assigns the
 /// real ones.
-#[derive(Debug)]
 pub struct BatchBuilder {
     buf: BytesMut,
     options: BatchOptions,
@@ -252,6 +253,17 @@ pub fn restamp(batch: &[u8], producer: ProducerState) -> Result<Bytes> {
 
 /// Producer id, epoch and base sequence stand here, one after the other.
 const PRODUCER_AT: usize = 43;
+
+/// Payloads may be large and private: only sizes are shown.
+impl fmt::Debug for BatchBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchBuilder")
+            .field("options", &self.options)
+            .field("records", &self.count)
+            .field("bytes", &self.buf.len())
+            .finish_non_exhaustive()
+    }
+}
 
 fn nullable_size(bytes: Option<&[u8]>) -> usize {
     match bytes {

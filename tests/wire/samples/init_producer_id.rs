@@ -27,23 +27,11 @@ impl Sample for InitProducerIdRequest {
 
 impl Sample for InitProducerIdResponse {
     fn sample(g: &mut Gen) -> Self {
-        let v = g.version();
-        let default = Self::default();
         Self {
             throttle_time_ms: g.any(),
             error_code: g.any(),
             producer_id: g.any(),
             producer_epoch: g.any(),
-            ongoing_txn_producer_id: if (6..=6).contains(&v) {
-                g.any()
-            } else {
-                default.ongoing_txn_producer_id
-            },
-            ongoing_txn_producer_epoch: if (6..=6).contains(&v) {
-                g.any()
-            } else {
-                default.ongoing_txn_producer_epoch
-            },
         }
     }
 }

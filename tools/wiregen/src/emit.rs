@@ -8,6 +8,7 @@ use crate::schema::{Field, Type, Versions};
 const HEAD: &str = "// Written by tools/wiregen from Kafka's schemas; change that, not this.\n\n";
 
 /// Fields that hold credentials, or configuration values that may: never in Debug output.
+/// Neither are records, the users' data.
 const SECRETS: &[(&str, &str)] = &[
     ("SaslAuthenticateRequest", "AuthBytes"),
     ("SaslAuthenticateResponse", "AuthBytes"),
@@ -69,10 +70,9 @@ pub fn file(pair: &[Resolved]) -> String {
     };
     writeln!(
         out,
-        "use crate::wire::codec::{{Codec, Reader{uuid}, Writer}};"
+        "use crate::wire::codec::{{Codec, Reader, Result{uuid}, Writer}};"
     )
     .unwrap();
-    out.push_str("use crate::wire::error::Result;\n");
     let traits = if pair[0].api_key.is_some() {
         "{Message, Request, Response}"
     } else {
@@ -151,10 +151,7 @@ fn field_doc(s: &ResolvedStructure, f: &Field) -> String {
         write!(doc, ", tag {tag}").unwrap();
     }
     if !has_natural_default(f) || f.default.as_deref().is_some_and(|d| d == "null") {
-        let default = match f.default.as_deref() {
-            Some(default) => default,
-            None => "empty, not null",
-        };
+        let default = f.default.as_deref().unwrap_or("empty, not null");
         write!(doc, ", default {default}").unwrap();
     }
     doc.push('.');
@@ -260,7 +257,7 @@ fn default(out: &mut String, s: &ResolvedStructure) {
 }
 
 fn is_secret(s: &ResolvedStructure, f: &Field) -> bool {
-    SECRETS.contains(&(s.rust.as_str(), f.name.as_str()))
+    f.kind == Type::Records || SECRETS.contains(&(s.rust.as_str(), f.name.as_str()))
 }
 
 fn has_secret(s: &ResolvedStructure) -> bool {
@@ -273,7 +270,7 @@ fn debug(out: &mut String, s: &ResolvedStructure) {
     }
     writeln!(
         out,
-        "/// Leaves out what may be secret.\nimpl std::fmt::Debug for {} {{\n\
+        "/// Leaves out what may be secret: credentials, configuration values, records.\nimpl std::fmt::Debug for {} {{\n\
          fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{\n\
          f.debug_struct({:?})",
         s.rust, s.rust
@@ -453,10 +450,11 @@ fn write(out: &mut String, message: &Resolved, s: &ResolvedStructure) {
             }
             .unwrap();
         }
-        if !f.ignorable && !tagged.is_empty() {
-            if let Some(c) = condition_outside(present, s.versions) {
-                writeln!(out, "if {c} {{ {absent} }}").unwrap();
-            }
+        if !f.ignorable
+            && !tagged.is_empty()
+            && let Some(c) = condition_outside(present, s.versions)
+        {
+            writeln!(out, "if {c} {{ {absent} }}").unwrap();
         }
     }
     let flexible = message.flexible.and(s.versions);
@@ -513,7 +511,7 @@ fn write_value(f: &Field, placed: Versions, name: &str, full: &str) -> String {
         "put"
     };
     let nullable = f.nullable.and(placed);
-    if !is_option(f) || nullable.covers(placed) {
+    if !is_option(f) || f.kind == Type::Records || nullable.covers(placed) {
         return format!("w.{put}(&self.{name})?;");
     }
     let some = format!("w.put_some(&self.{name}, {full})?;");

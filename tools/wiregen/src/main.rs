@@ -72,10 +72,11 @@ fn main() {
     let mut messages = BTreeMap::new();
     let mut samples = BTreeMap::new();
     for api in APIS {
-        let pair = [
-            Schema::load(schemas, &format!("{api}Request")),
-            Schema::load(schemas, &format!("{api}Response")),
-        ];
+        let request = Schema::load(schemas, &format!("{api}Request"));
+        let mut response = Schema::load(schemas, &format!("{api}Response"));
+        // Only the request's schema tells of an unstable latest version.
+        response.versions = response.versions.and(request.versions);
+        let pair = [request, response];
         add(&mut messages, &mut samples, &names::snake(api), &pair);
     }
     let headers = [
@@ -109,7 +110,7 @@ fn write_all(dir: &Path, files: &BTreeMap<String, String>) {
         paths.push(path);
     }
     let status = Command::new("rustfmt")
-        .args(["--edition", "2024", "--config", "skip_children=false"])
+        .args(["--edition", "2024"])
         .args(&paths)
         .status()
         .expect("run rustfmt (rustup component add rustfmt)");
