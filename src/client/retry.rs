@@ -147,6 +147,15 @@ mod tests {
     }
 
     #[test]
+    fn whatever_kafkas_own_client_tries_again_is_tried_again_here() {
+        for code in ErrorCode::ALL.iter().filter(|code| code.is_retriable()) {
+            // Nothing is left to elect: the caller has what it asked for.
+            let expected = *code != ErrorCode::ElectionNotNeeded;
+            assert_eq!(decide_code(*code).is_retry(), expected, "{code}");
+        }
+    }
+
+    #[test]
     fn rights_fencing_and_unknown_codes_are_final() {
         for code in [
             ErrorCode::TopicAuthorizationFailed,
