@@ -223,9 +223,10 @@ async fn commit_abort_and_offsets(bootstrap: &str, tool: &Tool) {
     producer.commit_transaction().await.unwrap();
     producer.begin_transaction().unwrap();
     producer.abort_transaction().await.unwrap();
-    let stored = tool.read(&topic).unwrap();
     let expected = ["0.0", "0.1", "0.2", "2.0", "2.1", "2.2", "4.0", "4.1", "4.2"];
-    assert_eq!(values(&stored), expected);
+    wait_until("the committed records alone", SOON, || {
+        values(&tool.read(&topic).unwrap()) == expected
+    });
 }
 
 #[test]
@@ -273,7 +274,9 @@ fn a_second_producer_of_an_id_fences_the_first_for_good() {
         second.begin_transaction().unwrap();
         second.send(&record(&topic, None, "second")).await.unwrap();
         second.commit_transaction().await.unwrap();
-        assert_eq!(values(&tool.read(&topic).unwrap()), ["second"]);
+        wait_until("the committed record", SOON, || {
+            values(&tool.read(&topic).unwrap()) == ["second"]
+        });
     });
 }
 
@@ -301,7 +304,9 @@ fn a_transaction_with_a_failed_record_can_only_be_aborted_and_the_next_one_works
             producer.begin_transaction().unwrap();
             producer.send(&record(&topic, None, "kept")).await.unwrap();
             producer.commit_transaction().await.unwrap();
-            assert_eq!(values(&tool.read(&topic).unwrap()), ["kept"], "version {version}");
+            wait_until("the committed record alone", SOON, || {
+                values(&tool.read(&topic).unwrap()) == ["kept"]
+            });
         });
     }
 }

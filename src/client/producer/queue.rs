@@ -3,7 +3,10 @@
 //! # Rules
 //! 1. A batch gets its sequence when it is first taken; the numbers of a partition have no gaps
 //!    and no repetitions within one producer id and epoch.
-//! 2. At most [`MAX_ON_WIRE`] batches are on the wire; brokers remember that many.
+//! 2. At most [`MAX_ON_WIRE`] batches are on the wire; brokers remember that many. Before the
+//!    first acknowledgement of a producer id it is one: a broker takes any sequence from an id it
+//!    does not know, so with two of them, the first refused for a moment and the second written,
+//!    the first could never be written any more.
 //! 3. A batch that comes back to be repeated goes in front, by its age, and is taken only when no
 //!    older one is on the wire: then its predecessor's fate is known.
 //! 4. Once a batch with a sequence is given up, its successors would leave a gap. No batch is
@@ -29,6 +32,8 @@ pub(super) struct Queue {
     on_wire: BTreeSet<u64>,
     identity: Option<Identity>,
     next_sequence: i32,
+    /// Producer id that the partition's brokers know, by an acknowledgement.
+    known_as: Option<i64>,
     /// Rule 4 is in force.
     gap: bool,
     retry_at: Option<Instant>,
@@ -63,6 +68,7 @@ impl Queue {
             on_wire: BTreeSet::new(),
             identity: None,
             next_sequence: 0,
+            known_as: None,
             gap: false,
             retry_at: None,
             backoff: Backoff::new(retry),
@@ -83,7 +89,9 @@ impl Queue {
 
     pub(super) fn readiness(&self, due: &Due, now: Instant) -> Ready {
         let Some(first) = self.waiting.front() else { return Ready::No };
-        if self.gap || self.on_wire.len() >= MAX_ON_WIRE {
+        let known = self.known_as.is_some() && self.known_as == self.identity.map(|own| own.id);
+        let limit = if known { MAX_ON_WIRE } else { 1 };
+        if self.gap || self.on_wire.len() >= limit {
             return Ready::No;
         }
         if let Some(at) = self.retry_at.filter(|at| *at > now) {
@@ -140,6 +148,7 @@ impl Queue {
     /// A batch was acknowledged.
     pub(super) fn acknowledged(&mut self, batch: &Batch) {
         self.on_wire.remove(&batch.ordinal);
+        self.known_as = batch.stamp.map(|stamp| stamp.identity.id);
         self.backoff.reset();
         self.retry_at = None;
     }

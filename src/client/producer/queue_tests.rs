@@ -24,8 +24,12 @@ fn batch(ordinal: u64, records: i32) -> Batch {
     batch
 }
 
+/// A queue whose partition knows the producer by an earlier, empty batch.
 fn queue_of(records: &[i32]) -> Queue {
     let mut queue = Queue::new(RETRY);
+    queue.push(batch(0, 0));
+    let known = queue.take(FIRST).unwrap();
+    queue.acknowledged(&known);
     for (ordinal, records) in (1..).zip(records) {
         queue.push(batch(ordinal, *records));
     }
@@ -76,6 +80,20 @@ async fn no_more_batches_are_on_the_wire_than_brokers_remember() {
         queue.take(FIRST).unwrap();
     }
     assert_eq!(queue.readiness(&due(), Instant::now()), Ready::No);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_does_not_know_the_producer_gets_one_batch_at_a_time() {
+    let mut queue = Queue::new(RETRY);
+    queue.push(batch(1, 1));
+    queue.push(batch(2, 1));
+    queue.push(batch(3, 1));
+    let first = queue.take(FIRST).unwrap();
+    assert_eq!(queue.readiness(&due(), Instant::now()), Ready::No);
+    queue.acknowledged(&first);
+    assert_eq!(queue.readiness(&due(), Instant::now()), Ready::Now);
+    queue.take(FIRST).unwrap();
+    assert_eq!(queue.readiness(&due(), Instant::now()), Ready::Now);
 }
 
 #[tokio::test(start_paused = true)]
