@@ -119,6 +119,20 @@ impl BlockPool {
     }
 }
 
+/// Asks for the cache line at `p`, which another core has probably written, to
+/// be here when it is needed.
+#[inline]
+pub(crate) fn prefetch<T>(p: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint: it reads nothing and cannot fault at any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = p;
+}
+
 /// No code that could panic runs under the locks of this crate's engine.
 pub(crate) const POISON: &str = "no panic happens under this lock";
 

@@ -493,7 +493,7 @@ impl<M> Task<M> {
             let Some(next) = next else { return };
             job = next;
             length += 1;
-            if length > CHAIN && runner.dispatch.has_queued() {
+            if length > CHAIN && runner.dispatch.backlog() > 0 {
                 runner.requeue(job.single(0));
                 return;
             }

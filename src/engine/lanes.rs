@@ -24,7 +24,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::block::{OwnedRecord, POISON};
+use super::block::{OwnedRecord, POISON, prefetch};
 use super::work::Tick;
 
 /// Identity of records that share no lane with any other.
@@ -100,6 +100,12 @@ impl Lanes {
 
     fn line(&self, lane: u64) -> &Line {
         &self.lines[(lane >> 16) as usize & (self.lines.len() - 1)]
+    }
+
+    /// Brings the lane's line here.
+    #[inline]
+    pub(crate) fn prefetch(&self, lane: u64) {
+        prefetch(self.line(lane));
     }
 
     /// Enters a lane: true when the record may run now. Otherwise `waiting` is

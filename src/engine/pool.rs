@@ -21,6 +21,8 @@ use super::runner::{Fate, Outcome, Runner, count_failure};
 use super::lanes::Waiting;
 use super::work::{Active, Assignment, Batch, MayStart, Running, Single, Tick, Work};
 
+/// Work that one thread is left alone with.
+const BACKLOG: usize = 8;
 /// Handlers that take longer get a thread each.
 const SHORT: Duration = Duration::from_micros(50);
 /// A handler that runs for longer counts as blocked. Longer than a scheduler's
@@ -105,7 +107,7 @@ impl Pool {
         let awake = self.awake.load(Ordering::SeqCst);
         let wanted = if self.long_handlers() || self.runner.dispatch.is_dead() {
             records
-        } else if awake < self.cores {
+        } else if awake == 0 || (awake < self.cores && self.runner.dispatch.backlog() > BACKLOG) {
             1
         } else {
             0
@@ -381,7 +383,7 @@ impl Worker {
                 Step::Next(waiting) => waiting,
             };
             length += 1;
-            if length > CHAIN && self.runner.dispatch.has_queued() {
+            if length > CHAIN && self.runner.dispatch.backlog() > 0 {
                 self.runner.requeue(single(a, waiting, lane));
                 return true;
             }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 
-use super::block::{Block, BlockPool, Malformed, OwnedRecord, POISON, RecordView};
+use super::block::{Block, BlockPool, Malformed, OwnedRecord, POISON, RecordView, prefetch};
 use super::events::EventQueue;
 use super::lanes::{self, KEYLESS_LANE, Lanes, NO_LANE, Waiting};
 use super::stats::{Counts, Totals};
@@ -122,6 +122,9 @@ impl Drop for Active {
     }
 }
 
+/// How many records before its turn a record is fetched into the cache.
+const AHEAD: usize = 4;
+
 /// A record of a batch that is ready to run.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
@@ -145,6 +148,15 @@ impl Batch {
     /// Claims the next record for the caller.
     pub(crate) fn claim(&self) -> Option<Entry> {
         let i = self.next.fetch_add(1, Ordering::Relaxed);
+        // The engine's thread wrote the record and entered its lane on another
+        // core: fetch both while the records before are at work.
+        if let Some(soon) = self.entries.get(i + AHEAD) {
+            self.assignment.lanes.prefetch(soon.lane);
+            let block = self.block.as_ref().expect("present until drop").bytes();
+            let record = block[soon.at as usize..].as_ptr();
+            prefetch(record);
+            prefetch(record.wrapping_add(64));
+        }
         self.entries.get(i).copied()
     }
 
@@ -408,7 +420,9 @@ impl Dispatch {
                 Ok(view) => view,
                 Err(e) => return Err((Refused::Malformed(e), block)),
             };
-            entries.push(Entry { at: at as u32, index, lane: self.lane_of(view.key()) });
+            let lane = self.lane_of(view.key());
+            assignment.lanes.prefetch(lane);
+            entries.push(Entry { at: at as u32, index, lane });
             at += view.size();
         }
         if at != bytes.len() {
@@ -477,9 +491,9 @@ impl Dispatch {
             + ready.open.iter().map(|b| b.left()).sum::<usize>()
     }
 
-    /// Whether anything waits in the queue; cheaper than `unclaimed`.
-    pub(crate) fn has_queued(&self) -> bool {
-        !self.ready.lock().expect(POISON).queue.is_empty()
+    /// Work that no executor took yet, in pieces; cheaper than `unclaimed`.
+    pub(crate) fn backlog(&self) -> usize {
+        self.ready.lock().expect(POISON).queue.len()
     }
 
     /// Puts work of a paused partition aside until it is resumed.

@@ -38,6 +38,7 @@ func (c *Member) join(sink *engine.Engine) error {
 	c.sink = sink
 	cl, err := NewConsumer(c.settings,
 		kgo.WithHooks(c.traffic),
+		kgo.WithPools(&fetchPools{}),
 		// Between a poll and AllowRebalance no partition changes hands, so
 		// records of an earlier ownership cannot slip into a later one.
 		kgo.BlockRebalanceOnPoll(),
@@ -143,6 +144,7 @@ func (c *Member) take(p *kgo.FetchTopicPartition) error {
 		if err := in.Add(r.Offset, r.Timestamp.UnixMilli(), kind, r.LeaderEpoch, r.Key, r.Value, headers); err != nil {
 			return err
 		}
+		r.Recycle() // copied
 	}
 	return in.End()
 }
