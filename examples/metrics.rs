@@ -118,5 +118,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !seen.ready || !seen.alive || processed != RECORDS as f64 || dead != RECORDS as f64 / 100.0 {
         return Err(format!("processed {processed}, dead-lettered {dead}: this is a bug").into());
     }
+    println!("{RECORDS} records counted, {dead} of them dead letters");
     Ok(())
 }
