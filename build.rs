@@ -218,7 +218,7 @@ fn check_go() -> Result<(), String> {
     if !said.status.success() {
         return Err(format!(
             "`go env` failed: {}. {remedy}",
-            String::from_utf8_lossy(&said.stderr)
+            String::from_utf8_lossy(&said.stderr).trim()
         ));
     }
     Ok(())

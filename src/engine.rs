@@ -9,7 +9,8 @@
 //! by it; [`block`] holds the records it hands over; [`work`] decides which may
 //! run; [`pool`] and [`futures`] run them; [`runner`], [`retry`], [`timer`] and
 //! [`deadletter`] deal with failures; [`events`] reports back; [`stats`] counts
-//! and [`observe`] shows. [`builder`] and [`handle`] are the public face.
+//! and [`observe`] shows; [`signals`] keeps the program's handlers off Go's
+//! stacks. [`builder`] and [`handle`] are the public face.
 //!
 //! This module is the only place of the crate where `unsafe` is allowed.
 
@@ -30,6 +31,7 @@ mod observe;
 mod pool;
 mod retry;
 mod runner;
+mod signals;
 mod stats;
 mod sys;
 mod timer;

@@ -15,6 +15,10 @@ use std::time::Duration;
 pub use llingr_nexus::AutoOffsetReset;
 
 use catalogue::Catalogue;
+#[cfg_attr(
+    not(feature = "engine"),
+    allow(unused_imports, reason = "named by the parts that check options")
+)]
 pub(crate) use catalogue::Part;
 #[cfg(feature = "client")]
 pub(crate) use check::default_value;

@@ -19,7 +19,7 @@ fn bindings_match_the_header() {
         .header(header.to_str().expect("the header's path is UTF-8"))
         .allowlist_item("(llingr|LLINGR)_.*")
         .rust_edition(bindgen::RustEdition::Edition2024)
-        .rust_target(bindgen::RustTarget::stable(95, 0).ok().expect("a known Rust version"))
+        .rust_target(bindgen::RustTarget::stable(95, 0).expect("a known Rust version"))
         .derive_default(false)
         .layout_tests(true)
         .generate_comments(false)

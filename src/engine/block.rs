@@ -179,7 +179,7 @@ impl<'a> RecordView<'a> {
             return Err(Malformed("cut record head"));
         }
         let size = u32_at(block, 0) as usize;
-        if size < HEAD || size % ALIGN != 0 || size > block.len() {
+        if size < HEAD || !size.is_multiple_of(ALIGN) || size > block.len() {
             return Err(Malformed("record size"));
         }
         let bytes = &block[..size];

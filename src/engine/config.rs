@@ -83,7 +83,7 @@ impl DemuxConfig {
 
     /// Threads of the engine's own tokio runtime for async handlers: 1 to 512,
     /// default one for each core. Not used with a runtime of the caller's
-    /// ([`Builder::runtime`](crate::Builder::runtime)) or by sync handlers.
+    /// ([`AsyncBuilder::runtime`](crate::AsyncBuilder::runtime)) or by sync handlers.
     pub fn runtime_threads(mut self, threads: usize) -> Self {
         self.runtime_threads = Some(threads);
         self

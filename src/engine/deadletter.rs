@@ -36,8 +36,10 @@ pub mod dead_letter_headers {
 
 /// A [`DeadLetterHandler`] that produces the record to a topic.
 ///
-/// The letter keeps key, value, headers and timestamp, and gets the headers of
-/// [`dead_letter_headers`]. `handle` returns only when the broker has
+/// The letter keeps key, value and headers, and gets those of
+/// [`dead_letter_headers`]. Its timestamp is the time of the letter, so that
+/// the topic's retention counts from there; the record's own is among the
+/// headers. `handle` returns only when the broker has
 /// acknowledged the letter (all in-sync replicas, idempotent); if that fails
 /// for good, the engine stops and the record is not committed. That the topic
 /// exists and may be written to is checked by `build()`.

@@ -13,7 +13,7 @@ use super::control;
 use super::guard::{contained, current_attempt};
 use super::host::Host;
 use super::observe::{Executor, Observer};
-use super::sys;
+use super::{signals, sys};
 use crate::error::{ErrorKind, LlingrError};
 use crate::metrics::Registration;
 use crate::snapshot::{Health, Ready, Snapshot, State};
@@ -90,6 +90,7 @@ impl Llingr {
             limit,
             drain_timeout,
         } = parts;
+        signals::use_alternate_stacks();
         Llingr {
             shared: Arc::new(Shared {
                 host,
@@ -115,6 +116,10 @@ impl Llingr {
     /// Returns after the shutdown handler has been called, the group left and
     /// all connections closed.
     ///
+    /// Signal handlers of the program's should be installed before: `build` and
+    /// `run` let those that exist use the alternate signal stack, without which
+    /// they must not run on threads of the Go runtime.
+    ///
     /// # Errors
     ///
     /// Everything but a stop as asked: an emergency stop (the failed dead-letter
@@ -133,13 +138,14 @@ impl Llingr {
         if current_attempt().is_some() {
             return Err(LlingrError::new(ErrorKind::State, "run was called inside a handler"));
         }
+        signals::use_alternate_stacks();
         if let Err(e) = control::engine_start() {
             let reason = shared.asked.lock().expect(POISON).take();
             let e = match reason {
                 Some(reason) => LlingrError::new(ErrorKind::EmergencyStop, reason),
                 None => e,
             };
-            self.end(&e.text().to_owned());
+            self.end(e.text());
             return Err(e);
         }
         let end = shared.host.wait_for_end(None).expect("waits without a limit");

@@ -121,6 +121,7 @@ macro_rules! families {
         };)+
 
         /// All families of the engine, for the documentation.
+        #[cfg(test)]
         pub(crate) static DEFINITIONS: &[&Definition] = &[$(&$id),+];
     };
 }

@@ -54,6 +54,7 @@ impl DurationBuckets {
     }
 
     /// Number of buckets.
+    #[cfg(test)]
     pub(crate) fn len(self) -> usize {
         self.bounds + 1
     }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ type Member struct {
 	group    string
 	client   atomic.Pointer[kgo.Client] // made by the polling goroutine, used by others
 	sink     *engine.Engine
+	closing  sync.Once
 
 	headers []engine.Header // scratch of the polling goroutine
 }
@@ -288,7 +290,9 @@ func (c *Member) Leave(ctx context.Context) error {
 // want to.
 func (c *Member) Close() {
 	if cl := c.client.Load(); cl != nil {
-		cl.CloseAllowingRebalance()
+		// A second close of the client would start a goroutine that leaves the
+		// group again, and nobody would wait for it.
+		c.closing.Do(cl.CloseAllowingRebalance)
 	}
 }
 
