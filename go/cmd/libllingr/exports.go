@@ -114,7 +114,10 @@ func llingr_engine_new(h *C.llingr_host, config *C.uint8_t, n C.size_t, e *C.lli
 		}
 		s, err := service.New(text, ch)
 		if err != nil {
-			ch.free()
+			// The host takes its functions back when this returns, so there is
+			// no end to the wait for a token callback that is still inside.
+			for ch.free() != nil {
+			}
 			return err
 		}
 		current, host = s, ch
@@ -198,7 +201,9 @@ func llingr_engine_free(e *C.llingr_error) C.int32_t {
 		if err := current.Free(); err != nil {
 			return err
 		}
-		host.free()
+		if err := host.free(); err != nil {
+			return service.Errorf(service.CodeState, "%v", err)
+		}
 		current, host = nil, nil
 		return nil
 	})

@@ -76,9 +76,16 @@ import (
 // cHost calls the functions of a llingr_host. The struct is a copy in C
 // memory, so that no Go pointer stands where C could keep it.
 type cHost struct {
-	h      *C.llingr_host
-	events *C.llingr_event // array of eventsMax, used by the pump alone
+	h        *C.llingr_host
+	events   *C.llingr_event // array of eventsMax, used by the pump alone
+	hasToken bool
+	// client guards what the Kafka client's goroutines call: Log and Token.
+	// All other calls come from the engine, which has ended before free.
+	client gate
 }
+
+// clientTimeout bounds how long free waits for the client's last calls.
+const clientTimeout = 5 * time.Second
 
 const eventsMax = 1024
 
@@ -96,14 +103,19 @@ func newHost(h *C.llingr_host) (*cHost, error) {
 	c := (*C.llingr_host)(C.malloc(C.sizeof_llingr_host))
 	*c = *h
 	events := (*C.llingr_event)(C.calloc(eventsMax, C.sizeof_llingr_event))
-	return &cHost{h: c, events: events}, nil
+	return &cHost{h: c, events: events, hasToken: c.oauth_token != nil}, nil
 }
 
-// free releases the copy; no call may be under way.
-func (h *cHost) free() {
+// free releases the copy after the last call of the client's goroutines. On an
+// error the host must stay as it is: a call is still inside.
+func (h *cHost) free() error {
+	if err := h.client.close(clientTimeout); err != nil {
+		return err
+	}
 	C.free(unsafe.Pointer(h.h))
 	C.free(unsafe.Pointer(h.events))
 	h.h, h.events = nil, nil
+	return nil
 }
 
 func bytesOf(s string) (*C.uint8_t, C.size_t) {
@@ -193,6 +205,10 @@ func (h *cHost) Produced(token uint64, code int32, text string) {
 }
 
 func (h *cHost) Log(level int, text string) {
+	if !h.client.enter() {
+		return
+	}
+	defer h.client.leave()
 	p, n := bytesOf(text)
 	C.llingr_call_log(h.h, C.int32_t(level), p, n)
 }
@@ -208,13 +224,17 @@ func (h *cHost) Ended(code int32, reason string) {
 }
 
 // HasToken says whether the host can be asked for OAUTHBEARER tokens.
-func (h *cHost) HasToken() bool { return h.h.oauth_token != nil }
+func (h *cHost) HasToken() bool { return h.hasToken }
 
 // Token asks the host for a token, as JSON.
 func (h *cHost) Token() ([]byte, error) {
 	if !h.HasToken() {
 		return nil, errors.New("the host has no token callback")
 	}
+	if !h.client.enter() {
+		return nil, errors.New("the engine has ended")
+	}
+	defer h.client.leave()
 	var out C.llingr_buffer
 	code := C.llingr_call_oauth_token(h.h, &out)
 	text := C.GoBytes(unsafe.Pointer(out.ptr), C.int(out.len))
