@@ -36,3 +36,6 @@ pub use options::{
     AutoOffsetReset, BalanceStrategy, ClientLogLevel, GroupProtocol, IsolationLevel, OAuthToken,
     Options, OptionsError, ShareAcknowledgementMode, ShareAcquireMode,
 };
+#[cfg(feature = "wire")]
+#[doc(hidden)]
+pub mod wire;

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -115,12 +116,13 @@ type moveLeaderArgs struct {
 // moveLeader makes a broker the first replica and has it elected. It returns
 // once the metadata names it as leader.
 func moveLeader(ctx context.Context, s *session, c conn, a moveLeaderArgs) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
+	adm := kadm.NewClient(cl)
 	where := fmt.Sprintf("topic %s partition %d", a.Topic, a.Partition)
-	state, err := partitionState(ctx, adm, a.Topic, a.Partition)
+	state, err := partitionState(ctx, cl, a.Topic, a.Partition)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func moveLeader(ctx context.Context, s *session, c conn, a moveLeaderArgs) (any,
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
 	err = eventually(ctx, fmt.Sprintf("broker %d in sync for %s", a.To, where), func() (bool, error) {
-		state, err := partitionState(ctx, adm, a.Topic, a.Partition)
+		state, err := partitionState(ctx, cl, a.Topic, a.Partition)
 		return err == nil && state.Replicas[0] == a.To && len(state.Replicas) == len(replicas) &&
 			slices.Contains(state.ISR, a.To), err
 	})
@@ -153,7 +155,7 @@ func moveLeader(ctx context.Context, s *session, c conn, a moveLeaderArgs) (any,
 	}
 	var out partitionReply
 	err = eventually(ctx, fmt.Sprintf("broker %d to lead %s", a.To, where), func() (bool, error) {
-		out, err = partitionState(ctx, adm, a.Topic, a.Partition)
+		out, err = partitionState(ctx, cl, a.Topic, a.Partition)
 		if err != nil || out.Leader == a.To {
 			return err == nil, err
 		}
@@ -162,8 +164,8 @@ func moveLeader(ctx context.Context, s *session, c conn, a moveLeaderArgs) (any,
 	return out, err
 }
 
-func partitionState(ctx context.Context, adm *kadm.Client, topic string, partition int32) (partitionReply, error) {
-	t, err := topicState(ctx, adm, topic)
+func partitionState(ctx context.Context, cl *kgo.Client, topic string, partition int32) (partitionReply, error) {
+	t, err := topicState(ctx, cl, topic)
 	if err != nil {
 		return partitionReply{}, err
 	}
@@ -177,13 +179,14 @@ func partitionState(ctx context.Context, adm *kadm.Client, topic string, partiti
 
 // electPreferred gives every partition of a topic back to its first replica.
 func electPreferred(ctx context.Context, s *session, c conn, a topicArgs) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
+	adm := kadm.NewClient(cl)
 	var out topicReply
 	err = eventually(ctx, "preferred leaders of topic "+a.Topic, func() (bool, error) {
-		out, err = topicState(ctx, adm, a.Topic)
+		out, err = topicState(ctx, cl, a.Topic)
 		if err != nil {
 			return false, err
 		}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,12 +41,8 @@ func keep(args []string) error {
 
 	broker := exec.Command(command[0], command[1:]...)
 	broker.Stdout, broker.Stderr = os.Stdout, os.Stderr
+	endWithParent(broker)
 	if err := broker.Start(); err != nil {
-		return err
-	}
-	pid := []byte(strconv.Itoa(broker.Process.Pid))
-	if err := os.WriteFile(filepath.Join(*dir, "broker.pid"), pid, 0o644); err != nil {
-		broker.Process.Kill()
 		return err
 	}
 	ended := make(chan error, 1)

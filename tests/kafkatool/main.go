@@ -137,23 +137,39 @@ func serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// answer runs one request within its limit.
+// answer runs one request within its limit. Some operations cannot be stopped
+// (the fate of a record already sent to a broker that does not answer stays
+// open); they are answered for all the same.
 func answer(s *session, req request) reply {
 	f, known := operations[req.Op]
 	if !known {
 		return reply{ID: req.ID, Error: failure(fmt.Errorf("unknown operation %q", req.Op))}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(req.LimitMS)*time.Millisecond)
-	defer cancel()
-	result, err := f(ctx, s, req.Conn, req.Args)
-	if err != nil {
-		return reply{ID: req.ID, Error: failure(fmt.Errorf("%s: %w", req.Op, err))}
+	limit := time.Duration(req.LimitMS) * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	done := make(chan reply, 1)
+	go func() {
+		defer cancel()
+		result, err := f(ctx, s, req.Conn, req.Args)
+		switch {
+		case err != nil:
+			done <- reply{ID: req.ID, Error: failure(fmt.Errorf("%s: %w", req.Op, err))}
+		case result == nil:
+			done <- reply{ID: req.ID, OK: struct{}{}}
+		default:
+			done <- reply{ID: req.ID, OK: result}
+		}
+	}()
+	select {
+	case r := <-done:
+		return r
+	case <-time.After(limit + stopGrace):
+		return reply{ID: req.ID, Error: failure(fmt.Errorf("%s: not done after %v", req.Op, limit))}
 	}
-	if result == nil {
-		result = struct{}{}
-	}
-	return reply{ID: req.ID, OK: result}
 }
+
+// stopGrace is the time for an operation to notice that its limit has passed.
+const stopGrace = time.Second
 
 func failure(err error) *opFailed {
 	f := &opFailed{Text: err.Error()}

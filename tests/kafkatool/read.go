@@ -126,15 +126,15 @@ func shareOffsets(ctx context.Context, s *session, c conn, a struct {
 	Group string `json:"group"`
 	Topic string `json:"topic"`
 }) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
-	state, err := topicState(ctx, adm, a.Topic)
+	state, err := topicState(ctx, cl, a.Topic)
 	if err != nil {
 		return nil, err
 	}
-	described, err := adm.DescribeShareGroupOffsets(ctx, a.Group)
+	described, err := kadm.NewClient(cl).DescribeShareGroupOffsets(ctx, a.Group)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"slices"
 	"sort"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -22,20 +27,37 @@ type brokersReply struct {
 	Nodes      []int32 `json:"nodes"`
 }
 
+// metadata asks a broker. kadm answers the same question from a cache, which
+// would hide what a test has just done to the cluster.
+func metadata(ctx context.Context, cl kmsg.Requestor, topics ...string) (*kmsg.MetadataResponse, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	// Not nil, which would mean all topics.
+	req.Topics = []kmsg.MetadataRequestTopic{}
+	for _, topic := range topics {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(topic)
+		req.Topics = append(req.Topics, t)
+	}
+	return req.RequestWith(ctx, cl)
+}
+
 // brokers lists the live brokers. In KRaft mode a fenced broker is not among
 // them, so this is also the test for "ready".
 func brokers(ctx context.Context, s *session, c conn, _ none) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
-	meta, err := adm.BrokerMetadata(ctx)
+	meta, err := metadata(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
-	ids := meta.Brokers.NodeIDs()
-	sort.Slice(ids, func(i, j int) bool { return ids[i] < ids[j] })
-	return brokersReply{Cluster: meta.Cluster, Controller: meta.Controller, Nodes: ids}, nil
+	out := brokersReply{Cluster: deref(meta.ClusterID), Controller: meta.ControllerID}
+	for _, b := range meta.Brokers {
+		out.Nodes = append(out.Nodes, b.NodeID)
+	}
+	slices.Sort(out.Nodes)
+	return out, nil
 }
 
 type createTopicArgs struct {
@@ -46,7 +68,7 @@ type createTopicArgs struct {
 	Configs     map[string]string `json:"configs"`
 }
 
-// createTopic returns once every partition has a leader.
+// createTopic returns once every broker knows a leader of every partition.
 func createTopic(ctx context.Context, s *session, c conn, a createTopicArgs) (any, error) {
 	cl, err := s.client(c)
 	if err != nil {
@@ -81,21 +103,43 @@ func createTopic(ctx context.Context, s *session, c conn, a createTopicArgs) (an
 			return nil, fmt.Errorf("topic %s: %w (%s)", a.Topic, err, deref(r.ErrorMessage))
 		}
 	}
-	adm := kadm.NewClient(cl)
-	var out topicReply
 	err = eventually(ctx, "leaders of topic "+a.Topic, func() (bool, error) {
-		out, err = topicState(ctx, adm, a.Topic)
-		if err != nil || len(out.Partitions) != want {
+		return everywhere(ctx, cl, a.Topic, func(t topicReply, err error) (bool, error) {
+			if err != nil || len(t.Partitions) != want {
+				return false, err
+			}
+			for _, p := range t.Partitions {
+				if p.Leader < 0 {
+					return false, nil
+				}
+			}
+			return true, nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return topicState(ctx, cl, a.Topic)
+}
+
+// everywhere tells whether what each live broker knows of a topic satisfies f.
+// Brokers learn of a change one after another, and a test's next question may
+// go to any of them.
+func everywhere(ctx context.Context, cl *kgo.Client, topic string, f func(topicReply, error) (bool, error)) (bool, error) {
+	meta, err := metadata(ctx, cl)
+	if err != nil {
+		return false, err
+	}
+	for _, b := range meta.Brokers {
+		// One that does not answer is fenced before long, and not listed then.
+		one, cancel := context.WithTimeout(ctx, 3*time.Second)
+		state, err := topicState(one, cl.Broker(int(b.NodeID)), topic)
+		cancel()
+		if ok, err := f(state, err); !ok || err != nil {
 			return false, err
 		}
-		for _, p := range out.Partitions {
-			if p.Leader < 0 {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
-	return out, err
+	}
+	return len(meta.Brokers) > 0, nil
 }
 
 func deref(s *string) string {
@@ -105,13 +149,13 @@ func deref(s *string) string {
 	return *s
 }
 
-// deleteTopic returns once the topic is gone from the metadata.
+// deleteTopic returns once the topic is gone from every broker's metadata.
 func deleteTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := adm.DeleteTopic(ctx, a.Topic)
+	resp, err := kadm.NewClient(cl).DeleteTopic(ctx, a.Topic)
 	if err == nil {
 		err = resp.Err
 	}
@@ -119,11 +163,12 @@ func deleteTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, err
 		return nil, fmt.Errorf("topic %s: %w", a.Topic, err)
 	}
 	return nil, eventually(ctx, "the end of topic "+a.Topic, func() (bool, error) {
-		listed, err := adm.ListTopics(ctx, a.Topic)
-		if err != nil {
+		return everywhere(ctx, cl, a.Topic, func(_ topicReply, err error) (bool, error) {
+			if errors.Is(err, kerr.UnknownTopicOrPartition) {
+				return true, nil
+			}
 			return false, err
-		}
-		return listed[a.Topic].Err == kerr.UnknownTopicOrPartition, nil
+		})
 	})
 }
 
@@ -141,29 +186,33 @@ type partitionReply struct {
 }
 
 func describeTopic(ctx context.Context, s *session, c conn, a topicArgs) (any, error) {
-	adm, err := s.admin(c)
+	cl, err := s.client(c)
 	if err != nil {
 		return nil, err
 	}
-	return topicState(ctx, adm, a.Topic)
+	return topicState(ctx, cl, a.Topic)
 }
 
-func topicState(ctx context.Context, adm *kadm.Client, topic string) (topicReply, error) {
-	listed, err := adm.ListTopics(ctx, topic)
+func topicState(ctx context.Context, cl kmsg.Requestor, topic string) (topicReply, error) {
+	meta, err := metadata(ctx, cl, topic)
 	if err != nil {
 		return topicReply{}, err
 	}
-	t := listed[topic]
-	if t.Err != nil {
-		return topicReply{}, fmt.Errorf("topic %s: %w", topic, t.Err)
+	if len(meta.Topics) != 1 {
+		return topicReply{}, fmt.Errorf("topic %s: %w", topic, errNotInAnswer)
 	}
-	out := topicReply{ID: t.ID.String()}
-	for _, p := range t.Partitions.Sorted() {
+	t := meta.Topics[0]
+	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+		return topicReply{}, fmt.Errorf("topic %s: %w", topic, err)
+	}
+	out := topicReply{ID: base64.RawURLEncoding.EncodeToString(t.TopicID[:])}
+	for _, p := range t.Partitions {
 		out.Partitions = append(out.Partitions, partitionReply{
 			Partition: p.Partition, Leader: p.Leader, LeaderEpoch: p.LeaderEpoch,
 			Replicas: p.Replicas, ISR: p.ISR,
 		})
 	}
+	sort.Slice(out.Partitions, func(i, j int) bool { return out.Partitions[i].Partition < out.Partitions[j].Partition })
 	return out, nil
 }
 

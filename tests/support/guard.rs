@@ -228,6 +228,10 @@ pub(super) fn remove_with_process(dir: &Path) {
 
 /// Sends one line to the watchdog. Written to the pipe, it is read even if
 /// this process dies at once.
+#[expect(
+    clippy::zombie_processes,
+    reason = "the watchdog outlives this process: that is its purpose"
+)]
 fn tell(verb: &str, arg: impl AsRef<OsStr>) {
     static WATCHDOG_INPUT: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
     let input = WATCHDOG_INPUT.get_or_init(|| {

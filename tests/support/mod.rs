@@ -8,6 +8,7 @@
 //!   and restart, with security listeners and ACLs by option.
 //! - [`Tool`]: topics, records, transactions, groups, offsets, ACLs, leaders.
 //! - [`Child`]: a test function run in a process of its own.
+//! - [`JavaPeer`]: a program of Kafka's own.
 //!
 //! What a test starts ends with it, also when it panics or is killed (see
 //! `guard`). The signals and the readings from /proc are Linux's.
@@ -24,6 +25,7 @@ mod cluster;
 mod conn;
 mod dist;
 mod guard;
+mod java;
 mod ports;
 mod properties;
 mod shared;
@@ -38,6 +40,7 @@ pub(crate) use conn::{
     Conn, Listener, Login, Mechanism, OTHER_USER, PASSWORD, Sasl, Tls, USER, unsecured_token,
 };
 pub(crate) use dist::KafkaVersion;
+pub(crate) use java::JavaPeer;
 pub(crate) use shared::{SharedBroker, shared_broker, shared_secure_broker};
 pub(crate) use tool::{Pending, Tool, ToolError, Transaction};
 pub(crate) use tool_types::*;

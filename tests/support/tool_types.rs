@@ -353,9 +353,9 @@ pub(crate) struct GroupState {
 }
 
 impl GroupState {
-    /// How many members hold a partition of `name` (a topic, or a subtopology
-    /// of a streams group), and all partitions held, sorted; one that two
-    /// members hold comes twice.
+    /// The partitions of `name` (a topic, or a subtopology of a streams
+    /// group) that members hold, sorted; one that two members hold is twice
+    /// in the list.
     pub(crate) fn assigned(&self, name: &str) -> Vec<i32> {
         let held = self.members.iter().flat_map(|m| &m.assigned).filter(|a| a.name == name);
         let mut all: Vec<i32> = held.flat_map(|a| a.partitions.iter().copied()).collect();

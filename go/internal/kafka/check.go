@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,6 +22,7 @@ const (
 	// Repetitions of a request whose answer says "not yet": metadata that has
 	// not reached this broker, a coordinator that is being elected.
 	topicTries       = 4
+	createTries      = 10
 	coordinatorTries = 40
 	checkBackoff     = 100 * time.Millisecond
 	checkBackoffMax  = time.Second
@@ -89,7 +92,9 @@ func (c *checker) brokers(ctx context.Context) error {
 	for range seeds {
 		o := <-outcomes
 		if o.err == nil {
-			return nil
+			// The further requests go to the broker that is known to work, not
+			// to one that may never answer.
+			return c.client.UpdateSeedBrokers(c.settings.Brokers[o.index])
 		}
 		failures[o.index] = c.brokerError(c.settings.Brokers[o.index], o.err)
 	}
@@ -107,10 +112,14 @@ func (c *checker) brokerError(addr string, err error) *Error {
 		return &Error{Code: CodeUnreachable, Err: err, Text: fmt.Sprintf("broker %s: the port speaks %s: check host and port", addr, protocol)}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &Error{Code: CodeUnreachable, Err: err, Text: fmt.Sprintf("broker %s: no answer within socket.connection.setup.timeout.ms (%d): the host is unreachable, or the port does not speak Kafka", addr, c.settings.ConnectionSetupTimeout.Milliseconds())}
+		spoken := "Kafka"
+		if !plaintext {
+			spoken = "TLS"
+		}
+		return &Error{Code: CodeUnreachable, Err: err, Text: fmt.Sprintf("broker %s: no answer within socket.connection.setup.timeout.ms (%d): the host is unreachable, or the port does not speak %s", addr, c.settings.ConnectionSetupTimeout.Milliseconds(), spoken)}
 	}
-	if eof, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok {
-		return &Error{Code: CodeAuth, Err: eof, Text: fmt.Sprintf("broker %s: the connection was closed at the first request: %s", addr, c.settings.closedHint())}
+	if isHangup(err) && !refused {
+		return &Error{Code: CodeAuth, Err: err, Text: fmt.Sprintf("broker %s: %s", addr, c.settings.hangupHint(c.answers.answered(addr)))}
 	}
 	return Classify(err, Where{Broker: addr})
 }
@@ -123,17 +132,28 @@ func (s *Settings) protocolWithTLS() string {
 	return protocolSSL
 }
 
-// closedHint says what a broker that hangs up usually misses.
-func (s *Settings) closedHint() string {
-	switch {
-	case s.security.tls == nil && s.security.mechanism == nil:
-		return "the listener probably requires TLS or a SASL login; check security.protocol"
-	case s.security.mechanism == nil:
-		return "the listener probably requires a SASL login; check security.protocol"
-	case s.security.tls == nil:
-		return "the listener probably requires TLS; check security.protocol"
+// isHangup tells whether the other side closed an established connection.
+func isHangup(err error) bool {
+	if _, failed := errors.AsType[*handshakeError](err); failed {
+		return false // has a text of its own
 	}
-	return "check security.protocol and sasl.mechanism"
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// hangupHint says what a broker that closes the connection usually misses.
+func (s *Settings) hangupHint(answered bool) string {
+	secure, login := s.security.tls != nil, s.security.mechanism != nil
+	switch {
+	case answered && login:
+		return "the connection was closed during the login: check sasl.mechanism and the credentials"
+	case answered && secure:
+		return "the connection was closed at the first request: the listener probably requires a login; set security.protocol to SASL_SSL and sasl.mechanism"
+	case answered:
+		return "the connection was closed at the first request: the listener probably requires a login; set security.protocol to SASL_PLAINTEXT and sasl.mechanism"
+	case secure:
+		return "the connection was closed without an answer: check the port and security.protocol"
+	}
+	return "the connection was closed without an answer: the listener probably requires TLS; set security.protocol to " + s.protocolWithTLS()
 }
 
 func joinBrokerErrors(failures []*Error) *Error {
@@ -175,7 +195,7 @@ func (c *checker) topics(ctx context.Context) error {
 func (c *checker) topicsUsable(ctx context.Context, topics []string, create bool, operation int32, what, purpose string) error {
 	tries := topicTries
 	if create {
-		tries = coordinatorTries
+		tries = createTries
 	}
 	return c.repeat(ctx, tries, Where{Topic: topics[0]}, func(ctx context.Context) (bool, *Error) {
 		request := kmsg.NewPtrMetadataRequest()
@@ -190,7 +210,11 @@ func (c *checker) topicsUsable(ctx context.Context, topics []string, create bool
 		if err != nil {
 			return false, c.requestError(err, Where{Topic: topics[0]})
 		}
-		return topicsError(answer, topics, operation, what, purpose)
+		again, e := topicsError(answer, topics, operation, what, purpose)
+		if e != nil && create && errors.Is(e.Err, kerr.UnknownTopicOrPartition) {
+			e.Text += "; allow.auto.create.topics is set, but the broker did not create it (auto.create.topics.enable, or the right to create)"
+		}
+		return again, e
 	})
 }
 

@@ -9,8 +9,9 @@ import (
 
 const softwareName = "llingr-kafka"
 
-// softwareVersion is what brokers show beside the name (KIP-511).
-const softwareVersion = "1.0.0"
+// softwareVersion is the version of the crate; brokers show it beside the name
+// (KIP-511).
+const softwareVersion = "0.1.0"
 
 const (
 	defaultMaxReadBytes  = 100 << 20

@@ -125,6 +125,14 @@ func (l *answerLog) foreign(addr string, plaintext bool) string {
 	return ""
 }
 
+// answered tells whether the server at addr has sent anything.
+func (l *answerLog) answered(addr string) bool {
+	l.mu.Lock()
+	w := l.last[addr]
+	l.mu.Unlock()
+	return w != nil && len(w.firstBytes()) > 0
+}
+
 const (
 	tlsAlertRecord  = 21
 	tlsMajorVersion = 3

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -211,7 +212,7 @@ func classifyTLS(err error) (int32, string, bool) {
 	}
 	if e, ok := errors.AsType[*handshakeError](err); ok {
 		switch {
-		case errors.Is(e.err, io.EOF):
+		case errors.Is(e.err, io.EOF), errors.Is(e.err, syscall.ECONNRESET):
 			return CodeAuth, "TLS: the port closed the connection during the handshake: it probably does not speak TLS; check security.protocol", true
 		case errors.Is(e.err, os.ErrDeadlineExceeded):
 			return CodeUnreachable, "TLS: no answer to the handshake within socket.connection.setup.timeout.ms", true

@@ -116,11 +116,10 @@ func gcpAccount(ctx context.Context, key []byte) (string, error) {
 func (g *gcpIdentity) fetch(now time.Time) (timedToken, error) {
 	access, err := g.tokens.Token()
 	if err != nil {
-		// The answer of the token service is in the error, in full; only its
-		// code and description are safe to show.
-		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
-			return timedToken{}, fmt.Errorf("HTTP status %d: %s %s", refused.Response.StatusCode,
-				clip(printable(refused.ErrorCode), 64), clip(printable(refused.ErrorDescription), 200))
+		// The error carries the whole answer; only its code and description
+		// are meant to be shown.
+		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil {
+			return timedToken{}, fmt.Errorf("HTTP status %d%s", refused.Response.StatusCode, refusal(refused.Body, nil))
 		}
 		return timedToken{}, err
 	}

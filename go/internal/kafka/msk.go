@@ -17,6 +17,7 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
@@ -133,7 +134,9 @@ func (m *mskMechanism) identity(ctx context.Context) (*mskIdentity, error) {
 	if m.loaded != nil {
 		return m.loaded, nil
 	}
-	var load []func(*awsconfig.LoadOptions) error
+	// AWS's own logger writes to standard error, which belongs to the host;
+	// what matters comes back as an error.
+	load := []func(*awsconfig.LoadOptions) error{awsconfig.WithLogger(logging.Nop{})}
 	if m.region != "" {
 		load = append(load, awsconfig.WithRegion(m.region))
 	}

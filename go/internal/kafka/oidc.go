@@ -200,24 +200,29 @@ func (c *oidcClient) parse(body []byte) (timedToken, error) {
 	}, nil
 }
 
-// reason renders what the endpoint says about a refusal: the fields of RFC
-// 6749 section 5.2, else the beginning of the body.
+// reason renders what the endpoint says about a refusal.
 func (c *oidcClient) reason(body []byte) string {
-	var refusal struct {
+	// An endpoint may quote the request, and with it the secret.
+	return refusal(body, []string{c.secret, base64.StdEncoding.EncodeToString([]byte(c.clientID + ":" + c.secret))})
+}
+
+// refusal renders the fields of RFC 6749 section 5.2, or else the beginning of
+// a body that is no JSON, without secrets; "" when there is nothing to say.
+func refusal(body []byte, secrets []string) string {
+	var fields struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
 	text := ""
-	if json.Unmarshal(body, &refusal) == nil {
-		text = refusal.Error
-		if refusal.Description != "" {
-			text += ": " + refusal.Description
+	if json.Unmarshal(body, &fields) == nil {
+		text = fields.Error
+		if fields.Description != "" {
+			text += ": " + fields.Description
 		}
 	} else {
 		text = string(bytes.TrimSpace(body))
 	}
-	// An endpoint may quote the request, and with it the secret.
-	text = redact(printable(text), []string{c.secret, base64.StdEncoding.EncodeToString([]byte(c.clientID + ":" + c.secret))})
+	text = redact(printable(text), secrets)
 	if text == "" {
 		return ""
 	}

@@ -151,12 +151,8 @@ func (c Config) Parse() (*Settings, error) {
 	if err := s.checkMembership(values, c.DrainTimeout); err != nil {
 		return nil, err
 	}
-	if s.FetchMaxPartitionBytes > s.FetchMaxBytes {
-		if values.given("max.partition.fetch.bytes") {
-			return nil, configError("option max.partition.fetch.bytes: %d exceeds fetch.max.bytes (%d): lower it or raise the other", s.FetchMaxPartitionBytes, s.FetchMaxBytes)
-		}
-		s.FetchMaxPartitionBytes = s.FetchMaxBytes
-	}
+	// A partition cannot get more than the whole answer.
+	s.FetchMaxPartitionBytes = min(s.FetchMaxPartitionBytes, s.FetchMaxBytes)
 	if s.security, err = parseSecurity(values, c.TokenSource); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,138 @@
+// Written by tools/wiregen from Kafka's schemas; change that, not this.
+
+use llingr_kafka::wire::messages::share_fetch::*;
+
+use crate::sample::{Gen, Sample};
+
+impl Sample for ShareFetchRequest {
+    fn sample(g: &mut Gen) -> Self {
+        let v = g.version();
+        let default = Self::default();
+        Self {
+            group_id: g.option(),
+            member_id: g.option(),
+            share_session_epoch: g.any(),
+            max_wait_ms: g.any(),
+            min_bytes: g.any(),
+            max_bytes: g.any(),
+            max_records: g.any(),
+            batch_size: g.any(),
+            share_acquire_mode: if (2..=2).contains(&v) {
+                g.any()
+            } else {
+                default.share_acquire_mode
+            },
+            is_renew_ack: if (2..=2).contains(&v) {
+                g.any()
+            } else {
+                default.is_renew_ack
+            },
+            topics: g.any(),
+            forgotten_topics_data: g.any(),
+        }
+    }
+}
+
+impl Sample for FetchTopic {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            topic_id: g.any(),
+            partitions: g.any(),
+        }
+    }
+}
+
+impl Sample for FetchPartition {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            partition_index: g.any(),
+            acknowledgement_batches: g.any(),
+        }
+    }
+}
+
+impl Sample for AcknowledgementBatch {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            first_offset: g.any(),
+            last_offset: g.any(),
+            acknowledge_types: g.any(),
+        }
+    }
+}
+
+impl Sample for ForgottenTopic {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            topic_id: g.any(),
+            partitions: g.any(),
+        }
+    }
+}
+
+impl Sample for ShareFetchResponse {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            throttle_time_ms: g.any(),
+            error_code: g.any(),
+            error_message: g.option(),
+            acquisition_lock_timeout_ms: g.any(),
+            responses: g.any(),
+            node_endpoints: g.any(),
+        }
+    }
+}
+
+impl Sample for ShareFetchableTopicResponse {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            topic_id: g.any(),
+            partitions: g.any(),
+        }
+    }
+}
+
+impl Sample for PartitionData {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            partition_index: g.any(),
+            error_code: g.any(),
+            error_message: g.option(),
+            acknowledge_error_code: g.any(),
+            acknowledge_error_message: g.option(),
+            current_leader: g.any(),
+            records: if false { g.option() } else { Some(g.any()) },
+            acquired_records: g.any(),
+        }
+    }
+}
+
+impl Sample for LeaderIdAndEpoch {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            leader_id: g.any(),
+            leader_epoch: g.any(),
+        }
+    }
+}
+
+impl Sample for AcquiredRecords {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            first_offset: g.any(),
+            last_offset: g.any(),
+            delivery_count: g.any(),
+        }
+    }
+}
+
+impl Sample for NodeEndpoint {
+    fn sample(g: &mut Gen) -> Self {
+        Self {
+            node_id: g.any(),
+            host: g.any(),
+            port: g.any(),
+            rack: g.option(),
+        }
+    }
+}
