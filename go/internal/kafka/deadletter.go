@@ -45,11 +45,13 @@ type Header struct {
 }
 
 // DeadLetter is a complete record for a dead-letter topic. A nil Key or Value
-// is Kafka's null. The producer keeps the slices until done was called.
+// is Kafka's null, a zero Timestamp the time of producing. The producer keeps
+// the slices until done was called.
 type DeadLetter struct {
-	Key     []byte
-	Value   []byte
-	Headers []Header
+	Key       []byte
+	Value     []byte
+	Headers   []Header
+	Timestamp time.Time
 }
 
 func (d *DeadLetter) size() int {
@@ -201,7 +203,7 @@ func (d *DeadLetters) loadBatchLimits(client *kgo.Client) {
 }
 
 func recordOf(topic string, letter DeadLetter) *kgo.Record {
-	record := &kgo.Record{Topic: topic, Key: letter.Key, Value: letter.Value}
+	record := &kgo.Record{Topic: topic, Key: letter.Key, Value: letter.Value, Timestamp: letter.Timestamp}
 	if len(letter.Headers) > 0 {
 		record.Headers = make([]kgo.RecordHeader, len(letter.Headers))
 		for i, h := range letter.Headers {
