@@ -10,6 +10,7 @@ mod engine;
 mod journal;
 
 pub(crate) use engine::child;
+#[allow(unused_imports, reason = "each test binary uses a part of it")]
 pub(crate) use journal::{Journal, Kind, Line, Order, finished_map};
 
 use std::collections::BTreeMap;
