@@ -17,7 +17,12 @@ fn member() {
 }
 
 fn by_partition(tool: &Tool, group: &str, topic: &str) -> Vec<Option<Committed>> {
-    let all = tool.committed(group).unwrap();
+    // The topic of the commits is made on their first use.
+    let all = wait_for("the group's coordinator", SOON, || match tool.committed(group) {
+        Ok(all) => Some(all),
+        Err(e) if e.kafka == "COORDINATOR_NOT_AVAILABLE" => None,
+        Err(e) => panic!("{e}"),
+    });
     let partitions = tool.topic(topic).unwrap().partitions.len() as i32;
     (0..partitions)
         .map(|p| all.iter().find(|c| c.topic == topic && c.partition == p).cloned())
@@ -135,9 +140,9 @@ fn a_broker_killed_and_restarted_under_load_costs_nothing() {
     assert_eq!(produced.failed, 0, "{}", produced.first_error);
     let ends = tool.end_offsets(&topic).unwrap();
     journal.wait_ended(ends.iter().sum::<i64>() as usize, SOON);
-    member.stop();
     journal.assert_complete(&ends);
     Order::check(&[], &journal.lines());
+    member.stop();
     assert_committed_to_the_end(&tool, &group, &topic);
 }
 
@@ -176,9 +181,9 @@ fn moved_leaders_and_a_killed_broker_among_three_cost_nothing() {
     assert_eq!(produced.failed, 0, "{}", produced.first_error);
     let ends = tool.end_offsets(&topic).unwrap();
     journal.wait_ended(ends.iter().sum::<i64>() as usize, SOON);
-    member.stop();
     journal.assert_complete(&ends);
     Order::check(&[], &journal.lines());
+    member.stop();
     assert_committed_to_the_end(&tool, &group, &topic);
 }
 

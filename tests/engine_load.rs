@@ -227,7 +227,7 @@ fn stuck(asynchronous: bool) {
         let bulk = Bulk::new(&topic, records / 8)
             .start(part * records / 8)
             .keys(0)
-            .value_size(MIB as usize - 200)
+            .value_size(950_000)
             .round_robin(partitions);
         assert_eq!(tool.produce_bulk(&bulk).unwrap().acked, records / 8);
     }
