@@ -56,7 +56,7 @@ fn stop_and_check(mut member: Member) {
 
 #[test]
 fn a_stop_before_run_makes_run_fail() {
-    let (_, _, _, _, spec) = set_up(1);
+    let (_, _, _, _journal, spec) = set_up(1);
     let mut member = Member::start(&spec.with(|s| s.hold = true));
     assert_eq!(member.health().state, "built");
     assert!(!member.ready().ready);
@@ -72,7 +72,7 @@ fn a_stop_before_run_makes_run_fail() {
 #[test]
 fn a_stop_while_idle_is_graceful() {
     for asynchronous in [false, true] {
-        let (_, _, _, _, spec) = set_up(3);
+        let (_, _, _, _journal, spec) = set_up(3);
         let member = Member::start(&spec.asynchronous(asynchronous));
         member.wait_assigned(3);
         let ready = member.ready();
@@ -325,8 +325,8 @@ fn the_limit_of_concurrent_keys_is_reached_and_never_exceeded() {
 fn a_changed_limit_of_concurrent_keys_holds_from_the_next_record_on() {
     for asynchronous in [false, true] {
         let (tool, topic, _, journal, spec) = set_up(2);
-        tool.produce_bulk(&Bulk::new(&topic, 6_000).keys(40)).unwrap();
-        let load = Load { seed: 9, max_micros: 6_000, ..Load::default() };
+        tool.produce_bulk(&Bulk::new(&topic, 8_000).keys(40)).unwrap();
+        let load = Load { seed: 9, max_micros: 12_000, ..Load::default() };
         let spec = spec.asynchronous(asynchronous).load(load).with(|s| s.concurrent = 32);
         let member = Member::start(&spec);
         wait_until("32 at once", SOON, || member.peak().1 == 32);
@@ -340,7 +340,7 @@ fn a_changed_limit_of_concurrent_keys_holds_from_the_next_record_on() {
             }
             member.peak();
             let at = journal.ended();
-            journal.wait_ended(at + 100, SOON);
+            journal.wait_ended(at + 50, SOON);
             let peak = member.peak().0;
             assert!(peak <= limit, "{peak} at once, {limit} allowed");
             assert_eq!(member.snapshot().concurrency.guard_capacity, limit as u64);
@@ -348,7 +348,7 @@ fn a_changed_limit_of_concurrent_keys_holds_from_the_next_record_on() {
         let error = member.tell(Ask::Concurrent(0)).expect("zero is out of range");
         assert!(error.contains("between 1 and 100000"), "{error}");
         assert_eq!(member.tell(Ask::Concurrent(64)), None);
-        journal.wait_ended(6_000, SOON);
+        journal.wait_ended(8_000, SOON);
         member.stop();
         Order::check(&[], &journal.lines());
     }
