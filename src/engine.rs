@@ -25,6 +25,7 @@ mod futures;
 mod guard;
 mod handle;
 mod host;
+mod lanes;
 mod observe;
 mod pool;
 mod retry;

@@ -5,6 +5,9 @@
 
 #[cfg(test)]
 mod bless;
+#[cfg(feature = "client")]
+#[doc(hidden)]
+pub mod client;
 #[cfg(feature = "engine")]
 mod engine;
 #[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine makes these errors"))]

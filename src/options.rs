@@ -16,6 +16,8 @@ pub use llingr_nexus::AutoOffsetReset;
 
 use catalogue::Catalogue;
 pub(crate) use catalogue::Part;
+#[cfg(feature = "client")]
+pub(crate) use check::default_value;
 pub use error::OptionsError;
 pub use token::OAuthToken;
 pub(crate) use token::TokenProvider;

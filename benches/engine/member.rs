@@ -53,8 +53,6 @@ impl Measured {
     }
 }
 
-const LANES: usize = 64;
-
 #[repr(align(128))]
 #[derive(Default)]
 struct Lane(AtomicU64);
@@ -65,7 +63,6 @@ struct Counter {
     lanes: [Lane; 16],
     started: OnceLock<Instant>,
     waiting: AtomicU64,
-    _pad: [u8; LANES],
 }
 
 thread_local! {

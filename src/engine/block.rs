@@ -20,7 +20,7 @@ const HEADER_HEAD: usize = 8;
 /// Blocks of this size are kept for reuse; it is what the engine asks for
 /// unless one record needs more.
 const REUSED_SIZE: usize = 64 << 10;
-const REUSED_MAX: usize = 64;
+const REUSED_MAX: usize = 256;
 
 /// An allocation of `capacity` bytes, aligned to 8, of which the first `len`
 /// are initialised.
@@ -48,6 +48,19 @@ impl Block {
         // SAFETY: the layout's size is at least ALIGN, so not zero.
         let ptr = NonNull::new(unsafe { alloc(layout) })?;
         Some(Block { ptr, capacity, len: 0 })
+    }
+
+    /// A block with one record, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_record(key: Option<&[u8]>, value: Option<&[u8]>, offset: i64) -> Block {
+        let headers = Headers::from_slice(&[]);
+        let message = Message::new(key, value, "t", 0, offset, Timestamp::NotAvailable, headers);
+        let bytes = encode_record(&message, &[]).expect("a small record");
+        let mut block = Block::new(bytes.len()).expect("a small block");
+        // SAFETY: the block has room for all bytes and does not overlap them.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), block.ptr.as_ptr(), bytes.len()) };
+        block.len = bytes.len();
+        block
     }
 
     /// Gives the allocation away; [`Block::from_raw`] takes it back.

@@ -145,7 +145,12 @@ impl Common {
     ) -> Result<Llingr, LlingrError> {
         self.check()?;
         let config = self.config()?;
-        let dispatch = Arc::new(Dispatch::new(self.topic.clone(), self.demux.keyless, shards));
+        let dispatch = Arc::new(Dispatch::new(
+            self.topic.clone(),
+            self.demux.keyless,
+            shards,
+            self.demux.max_held_records as usize,
+        ));
         let timer = Timer::new(&dispatch);
         let letter_box = LetterBox::new();
         letter_box.attach(&dispatch);

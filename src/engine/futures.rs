@@ -12,7 +12,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use llingr_nexus::{Message, Traits};
 use tokio::runtime::Handle;
@@ -23,7 +23,8 @@ use super::guard::{InHandler, contained};
 use super::retry::Verdict;
 use super::runner::{Fate, Outcome, Runner, count_failure};
 use super::stats::Counts;
-use super::work::{Active, Assignment, MayStart, Single, Waiting, Work};
+use super::lanes::Waiting;
+use super::work::{Active, Assignment, MayStart, Single, Tick, Work};
 
 /// What an async handler returns on failure.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
@@ -71,7 +72,7 @@ const PENDING_SHARDS: usize = 16;
 pub(crate) struct PendingRecord {
     pub(crate) partition: i32,
     pub(crate) offset: i64,
-    pub(crate) since: Instant,
+    pub(crate) since: Tick,
     record: OwnedRecord,
 }
 
@@ -147,8 +148,8 @@ impl Futures {
     }
 
     /// The future that has been waiting longest, by `f` of it.
-    pub(crate) fn oldest<R>(&self, f: impl Fn(&PendingRecord) -> R) -> Option<(Instant, R)> {
-        let mut oldest: Option<(Instant, R)> = None;
+    pub(crate) fn oldest<R>(&self, f: impl Fn(&PendingRecord) -> R) -> Option<(Tick, R)> {
+        let mut oldest: Option<(Tick, R)> = None;
         for shard in &self.waiting {
             let shard = shard.lock().expect(POISON);
             if let Some(p) = shard.values().min_by_key(|p| p.since)
@@ -245,7 +246,7 @@ impl Pending {
         futures: &Arc<Futures>,
         a: &Assignment,
         record: &OwnedRecord,
-        since: Instant,
+        since: Tick,
     ) -> Pending {
         futures.pending.fetch_add(1, Ordering::SeqCst);
         let pending = Pending {
@@ -256,7 +257,7 @@ impl Pending {
         pending
     }
 
-    fn now_runs(&self, a: &Assignment, record: &OwnedRecord, since: Instant) {
+    fn now_runs(&self, a: &Assignment, record: &OwnedRecord, since: Tick) {
         let entry = PendingRecord {
             partition: a.partition,
             offset: record.view().offset(),
@@ -283,7 +284,7 @@ struct Job {
     seq: u64,
     lane: u64,
     attempts: u32,
-    handed: Instant,
+    handed: Tick,
 }
 
 impl Job {
@@ -404,7 +405,7 @@ where
         let assignment = work.assignment().clone();
         let dispatch = self.futures.runner.dispatch.clone();
         let mut active = Active::enter(&dispatch, &assignment);
-        let mut start = Instant::now();
+        let mut start = Tick::now();
         let batch = match work {
             Work::Single(single) => {
                 if self.may_start(&single.assignment) == MayStart::Later {
@@ -426,7 +427,7 @@ where
                 events.shard(self.index).tally.of(&assignment.totals).used_overflow += 1;
                 self.futures.room(self.index).await;
                 active = Active::enter(&dispatch, &assignment);
-                start = Instant::now();
+                start = Tick::now();
             }
             let job = Job {
                 assignment: assignment.clone(),
@@ -449,7 +450,7 @@ where
             if since_yield == YIELD {
                 since_yield = 0;
                 tokio::task::yield_now().await;
-                start = Instant::now();
+                start = Tick::now();
             }
         }
         drop(active);
@@ -460,7 +461,7 @@ where
     }
 
     /// Polls a record's future once; what has to wait becomes a task.
-    async fn first_poll(&mut self, job: Job, start: &mut Instant) {
+    async fn first_poll(&mut self, job: Job, start: &mut Tick) {
         if self.may_start(&job.assignment) == MayStart::Never {
             return;
         }
@@ -480,7 +481,7 @@ where
         match polled {
             Poll::Ready(Outcome::Done(traits)) => {
                 self.spare = Some(boxed);
-                *start = Instant::now();
+                *start = Tick::now();
                 let took = start.duration_since(begun);
                 let next = self.futures.ended(self.index, &job, traits, begun, took);
                 if let Some(next) = next {
@@ -491,7 +492,7 @@ where
             // record waits.
             Poll::Ready(outcome @ Outcome::Failed { verdict: Verdict::DeadLetter, .. }) => {
                 self.spawn(boxed, job, begun, Some(outcome));
-                *start = Instant::now();
+                *start = Tick::now();
             }
             Poll::Ready(outcome @ Outcome::Failed { .. }) => {
                 self.spare = Some(boxed);
@@ -499,17 +500,17 @@ where
                 if let Some(next) = next {
                     self.futures.runner.requeue(next.single(0));
                 }
-                *start = Instant::now();
+                *start = Tick::now();
             }
             Poll::Pending => {
                 self.spawn(boxed, job, begun, None);
-                *start = Instant::now();
+                *start = Tick::now();
             }
         }
     }
 
     /// Makes a task of a record that takes longer than one poll.
-    fn spawn(&self, future: Pin<Box<F>>, job: Job, begun: Instant, outcome: Option<Outcome>) {
+    fn spawn(&self, future: Pin<Box<F>>, job: Job, begun: Tick, outcome: Option<Outcome>) {
         let pending = Pending::enter(&self.futures, &job.assignment, &job.record, begun);
         let active = Active::enter(&self.futures.runner.dispatch, &job.assignment);
         let task = Task {
@@ -538,7 +539,7 @@ impl<M> Task<M> {
         self,
         mut future: Pin<Box<F>>,
         mut job: Job,
-        mut begun: Instant,
+        mut begun: Tick,
         mut outcome: Option<Outcome>,
     ) where
         F: Future<Output = Outcome> + Send + 'static,
@@ -571,7 +572,7 @@ impl<M> Task<M> {
                     return;
                 }
             }
-            begun = Instant::now();
+            begun = Tick::now();
             self.pending.now_runs(&job.assignment, &job.record, begun);
             future.set((self.make)(job.record.clone(), job.assignment.partition, 1));
         }
@@ -585,7 +586,7 @@ impl Futures {
         index: usize,
         job: &Job,
         traits: Traits,
-        begun: Instant,
+        begun: Tick,
         took: Duration,
     ) -> Option<Job> {
         let orphaned = job.assignment.is_released();
@@ -627,7 +628,7 @@ impl Futures {
         index: usize,
         job: Job,
         outcome: Outcome,
-        begun: Instant,
+        begun: Tick,
     ) -> Option<Job> {
         let Outcome::Failed { verdict, text, panicked } = outcome else { return None };
         let took = begun.elapsed();
@@ -645,7 +646,7 @@ impl Futures {
                 Fate::Waits | Fate::Fatal | Fate::Ended => return None,
             }
         }
-        let begun = Instant::now();
+        let begun = Tick::now();
         match self.dead_letter(&job, &text, attempt).await {
             Ok(()) => {
                 self.report(index, &job, |counts| {

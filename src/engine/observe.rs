@@ -13,6 +13,7 @@ use super::futures::Futures;
 use super::host::Host;
 use super::pool::Pool;
 use super::stats::{Counts, DURATION_BUCKETS, Histogram};
+use super::work::Tick;
 use crate::error::{ErrorKind, LlingrError};
 use crate::metrics::MetricsSource;
 use crate::metrics::reading::{
@@ -210,9 +211,9 @@ impl Observer {
     /// The record that has been in work longest: in a handler, or waiting for
     /// its retry.
     fn oldest_blocked(&self) -> Option<Blocked> {
-        let now = Instant::now();
-        let mut oldest: Option<(Instant, Blocked)> = None;
-        let mut consider = |since: Instant, blocked: &mut dyn FnMut(Duration) -> Blocked| {
+        let now = Tick::now();
+        let mut oldest: Option<(Tick, Blocked)> = None;
+        let mut consider = |since: Tick, blocked: &mut dyn FnMut(Duration) -> Blocked| {
             if oldest.as_ref().is_none_or(|(at, _)| since < *at) {
                 oldest = Some((since, blocked(now.saturating_duration_since(since))));
             }
@@ -416,7 +417,7 @@ impl MetricsSource for Observer {
                 let queued = assignments
                     .iter()
                     .find(|a| status.is_some_and(|s| s.assignment == a.id))
-                    .map_or(0, |a| a.lanes_at_work().1);
+                    .map_or(0, |a| a.queued());
                 PartitionReading {
                     partition,
                     processed: c.processed,

@@ -18,12 +18,17 @@ use super::events::Shard;
 use super::guard::{InHandler, contained};
 use super::retry::Verdict;
 use super::runner::{Fate, Outcome, Runner, count_failure};
-use super::work::{Active, Assignment, Batch, MayStart, Running, Single, Waiting, Work};
+use super::lanes::Waiting;
+use super::work::{Active, Assignment, Batch, MayStart, Running, Single, Tick, Work};
 
 /// Handlers that take longer get a thread each.
 const SHORT: Duration = Duration::from_micros(50);
-/// A handler that runs for longer counts as blocked.
-const BLOCKED: Duration = Duration::from_millis(1);
+/// A handler that runs for longer counts as blocked. Longer than a scheduler's
+/// time slice: a thread that was pushed off its core is not blocked.
+const BLOCKED: Duration = Duration::from_millis(5);
+/// Weight of the past in the pace, in records, and what counts as slowest.
+const PACE: u64 = 512;
+const PACE_MAX: u64 = 1_000_000_000;
 /// After so many records of one key a thread looks at other work.
 const CHAIN: u32 = 16;
 
@@ -125,7 +130,7 @@ impl Pool {
             self.wake(unclaimed);
             return true;
         }
-        let now = Instant::now();
+        let now = Tick::now();
         let events = &self.runner.dispatch.events;
         let blocked = events
             .shards()
@@ -239,7 +244,7 @@ struct Worker {
     index: usize,
     woken: Arc<AtomicBool>,
     /// End of the previous run, which is the start of the next.
-    now: Instant,
+    now: Tick,
     finished: Option<Finished>,
 }
 
@@ -263,13 +268,13 @@ struct Item<'a> {
     seq: u64,
     lane: u64,
     attempts: u32,
-    handed: Instant,
+    handed: Tick,
 }
 
 impl Worker {
     fn new(pool: Arc<Pool>, index: usize, woken: Arc<AtomicBool>) -> Worker {
         let runner = pool.runner.clone();
-        Worker { pool, runner, index, woken, now: Instant::now(), finished: None }
+        Worker { pool, runner, index, woken, now: Tick::now(), finished: None }
     }
 
     fn run(mut self) {
@@ -317,7 +322,7 @@ impl Worker {
     fn work(&mut self, work: Work) {
         let assignment = work.assignment().clone();
         let active = Active::enter(&self.runner.dispatch, &assignment);
-        let start = Instant::now();
+        let start = Tick::now();
         self.now = start;
         let mut records = 0u32;
         match work {
@@ -355,8 +360,12 @@ impl Worker {
         drop(active);
         if records > 0 {
             let each = (start.elapsed().as_nanos() / u128::from(records)) as u64;
+            // Weighed by the number of records: a thread that was pushed off
+            // its core during a single short one must not look like a long one.
+            let weight = u64::from(records.min(64));
             let old = self.pool.pace.load(Ordering::Relaxed);
-            self.pool.pace.store((old * 3 + each) / 4, Ordering::Relaxed);
+            let new = (old * (PACE - weight) + each.min(PACE_MAX) * weight) / PACE;
+            self.pool.pace.store(new, Ordering::Relaxed);
         }
     }
 
@@ -436,13 +445,13 @@ impl Worker {
             };
             let outcome = runner.judge(result, message, attempt);
             if let Outcome::Failed { verdict: Verdict::DeadLetter, text, .. } = &outcome {
-                let begun = Instant::now();
+                let begun = Tick::now();
                 let told = runner.dead_letter(message, text, attempt);
                 letter = Some((told, begun.elapsed()));
             }
             outcome
         });
-        self.now = Instant::now();
+        self.now = Tick::now();
         let took = self.now.duration_since(start);
         let overflow = attempt == 1 && self.pool.is_full();
         let waited = (attempt == 1).then(|| start.saturating_duration_since(item.handed));

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::block::POISON;
-use super::work::{Dispatch, Single, Work};
+use super::work::{Dispatch, Single, Tick, Work};
 
 struct Due {
     at: Instant,
@@ -60,7 +60,7 @@ const TICK: Duration = Duration::from_millis(2);
 pub(crate) struct RetryWaiting {
     pub(crate) partition: i32,
     pub(crate) offset: i64,
-    pub(crate) handed: Instant,
+    pub(crate) handed: Tick,
     pub(crate) key: Option<Vec<u8>>,
 }
 

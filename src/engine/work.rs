@@ -1,33 +1,32 @@
 //! Which record may run next.
 //!
-//! Every record belongs to a lane: its key on its partition. A lane is present
-//! in its assignment's table while one of its records runs, waits for a retry
-//! or is ready to run; later records of the lane queue there and are taken, in
-//! order, by whoever finishes the one before. All other records are ready at
-//! once and reach executors in batches, whose records any executor may claim:
-//! a handler that blocks keeps its own record and nothing else.
+//! Every record belongs to a lane: its key on its partition (see [`lanes`]).
+//! A record whose lane is free is ready at once and reaches executors in
+//! batches, whose records any executor may claim: a handler that blocks keeps
+//! its own record and nothing else. The others queue in their lane and are
+//! taken, in order, by whoever finishes the one before.
 //!
 //! Lanes are told apart by a 64-bit seeded hash of the key. Two keys that
 //! collide would share a lane, which costs them their concurrency and nothing
-//! else; with 100,000 keys at work the chance is one in four billion.
+//! else; with 100,000 keys at work the chance is one in a billion.
 //!
 //! Locks are taken in this order, and never two of one kind: `ready`, an
-//! assignment's `parked`, a lane table. Event shards are taken alone.
+//! assignment's `parked` or `intake`, its lanes. Event shards are taken alone.
 
-use std::collections::{HashMap, VecDeque, hash_map};
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, RwLock};
 use std::time::{Duration, Instant};
 
 use super::block::{Block, BlockPool, Malformed, OwnedRecord, POISON, RecordView};
 use super::events::EventQueue;
+use super::lanes::{self, KEYLESS_LANE, Lanes, NO_LANE, Waiting};
 use super::stats::{Counts, Totals};
 
-/// Identity of records that share no lane with any other.
-pub(crate) const NO_LANE: u64 = u64::MAX;
-/// The lane of a partition's records without a key.
-const KEYLESS_LANE: u64 = u64::MAX - 1;
+/// Moments of records. Reading the time costs a good part of a short handler,
+/// so it is read from the processor's counter.
+pub(crate) type Tick = quanta::Instant;
 
 /// What happens to records without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,37 +39,6 @@ pub enum KeylessOrder {
     Unordered,
 }
 
-/// Lane tables are keyed by hashes already.
-#[derive(Default)]
-struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("lane tables are keyed by u64")
-    }
-    fn write_u64(&mut self, n: u64) {
-        self.0 = n;
-    }
-}
-
-/// A record that waits behind another of its lane.
-pub(crate) struct Waiting {
-    pub(crate) record: OwnedRecord,
-    pub(crate) seq: u64,
-    pub(crate) handed: Instant,
-}
-
-type LaneTable = HashMap<u64, Option<Box<VecDeque<Waiting>>>, BuildHasherDefault<Identity>>;
-
-const LANE_TABLES: usize = 16;
-
-#[repr(align(128))]
-#[derive(Default)]
-struct Padded(Mutex<LaneTable>);
-
 /// One partition in one ownership by this member.
 pub(crate) struct Assignment {
     pub(crate) id: u32,
@@ -80,13 +48,15 @@ pub(crate) struct Assignment {
     paused: AtomicBool,
     /// Executors and pending futures that run records of this assignment.
     active: AtomicUsize,
-    lanes: [Padded; LANE_TABLES],
+    lanes: Lanes,
+    /// Held by a submit: lanes are entered by one thread at a time.
+    intake: Mutex<()>,
     parked: Mutex<Vec<Work>>,
     pub(crate) totals: Arc<Totals>,
 }
 
 impl Assignment {
-    fn new(id: u32, partition: i32, totals: Arc<Totals>) -> Assignment {
+    fn new(id: u32, partition: i32, totals: Arc<Totals>, records: usize) -> Assignment {
         Assignment {
             id,
             partition,
@@ -94,16 +64,11 @@ impl Assignment {
             released: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             active: AtomicUsize::new(0),
-            lanes: Default::default(),
+            lanes: Lanes::new(records),
+            intake: Mutex::default(),
             parked: Mutex::default(),
             totals,
         }
-    }
-
-    /// The table that holds a lane. The low bits choose the bucket inside the
-    /// table, the top byte its tag: use bits in between.
-    fn lane_table(&self, lane: u64) -> MutexGuard<'_, LaneTable> {
-        self.lanes[(lane >> 40) as usize % LANE_TABLES].0.lock().expect(POISON)
     }
 
     /// Whether no record may start any more.
@@ -120,21 +85,14 @@ impl Assignment {
         self.paused.load(Ordering::SeqCst)
     }
 
-    /// Number of lanes with a record at work, and of records queued behind.
-    pub(crate) fn lanes_at_work(&self) -> (usize, usize) {
-        self.lanes.iter().fold((0, 0), |(lanes, queued), table| {
-            let table = table.0.lock().expect(POISON);
-            let behind: usize = table.values().flatten().map(|q| q.len()).sum();
-            (lanes + table.len(), queued + behind)
-        })
+    /// Records that wait behind another of their key.
+    pub(crate) fn queued(&self) -> usize {
+        self.lanes.queued()
     }
 
     fn drop_everything(&self) {
         self.parked.lock().expect(POISON).clear();
-        for table in &self.lanes {
-            let dropped = std::mem::take(&mut *table.0.lock().expect(POISON));
-            drop(dropped);
-        }
+        self.lanes.clear();
     }
 }
 
@@ -180,7 +138,7 @@ pub(crate) struct Batch {
     first_seq: u64,
     entries: Vec<Entry>,
     next: AtomicUsize,
-    pub(crate) handed: Instant,
+    pub(crate) handed: Tick,
 }
 
 impl Batch {
@@ -220,7 +178,7 @@ pub(crate) struct Single {
     pub(crate) lane: u64,
     /// Runs before this one.
     pub(crate) attempts: u32,
-    pub(crate) handed: Instant,
+    pub(crate) handed: Tick,
 }
 
 pub(crate) enum Work {
@@ -249,7 +207,7 @@ impl Work {
 pub(crate) struct Running {
     pub(crate) partition: i32,
     pub(crate) offset: i64,
-    pub(crate) since: Instant,
+    pub(crate) since: Tick,
     key: Option<(*const u8, usize)>,
 }
 
@@ -258,7 +216,7 @@ pub(crate) struct Running {
 unsafe impl Send for Running {}
 
 impl Running {
-    pub(crate) fn new(partition: i32, view: &RecordView<'_>, since: Instant) -> Running {
+    pub(crate) fn new(partition: i32, view: &RecordView<'_>, since: Tick) -> Running {
         Running {
             partition,
             offset: view.offset(),
@@ -328,6 +286,8 @@ pub(crate) struct Dispatch {
     pub(crate) blocks: Arc<BlockPool>,
     pub(crate) topic: String,
     keyless: KeylessOrder,
+    /// About how many records of one assignment are held at most.
+    held_records: usize,
     seed: foldhash::quality::RandomState,
     /// The engine is over: nothing starts any more.
     dead: AtomicBool,
@@ -344,7 +304,12 @@ pub(crate) enum Refused {
 }
 
 impl Dispatch {
-    pub(crate) fn new(topic: String, keyless: KeylessOrder, shards: usize) -> Dispatch {
+    pub(crate) fn new(
+        topic: String,
+        keyless: KeylessOrder,
+        shards: usize,
+        held_records: usize,
+    ) -> Dispatch {
         Dispatch {
             assignments: RwLock::default(),
             totals: Mutex::default(),
@@ -354,6 +319,7 @@ impl Dispatch {
             blocks: Arc::default(),
             topic,
             keyless,
+            held_records,
             seed: foldhash::quality::RandomState::default(),
             dead: AtomicBool::new(false),
             drain_lock: Mutex::default(),
@@ -375,7 +341,7 @@ impl Dispatch {
 
     pub(crate) fn assigned(&self, id: u32, partition: i32) {
         let totals = self.totals.lock().expect(POISON).entry(partition).or_default().clone();
-        let a = Arc::new(Assignment::new(id, partition, totals));
+        let a = Arc::new(Assignment::new(id, partition, totals, self.held_records));
         self.assignments.write().expect(POISON).insert(id, a);
     }
 
@@ -414,8 +380,7 @@ impl Dispatch {
             (Some(key), _) => {
                 let mut h = self.seed.build_hasher();
                 h.write(key);
-                // The two special lanes stay out of reach of keys.
-                h.finish().min(KEYLESS_LANE - 1)
+                lanes::lane_of(h.finish())
             }
             (None, KeylessOrder::Partition) => KEYLESS_LANE,
             (None, KeylessOrder::Unordered) => NO_LANE,
@@ -433,7 +398,7 @@ impl Dispatch {
         let Some(assignment) = self.assignment(id) else {
             return Err((Refused::UnknownAssignment, block));
         };
-        let handed = Instant::now();
+        let handed = Tick::now();
         let mut entries = Vec::with_capacity(count as usize);
         // Nothing is queued before the whole block has been checked.
         let mut at = 0;
@@ -449,27 +414,19 @@ impl Dispatch {
         if at != bytes.len() {
             return Err((Refused::WrongCount, block));
         }
+        let intake = assignment.intake.lock().expect(POISON);
         entries.retain(|e| {
-            if e.lane == NO_LANE {
-                return true;
-            }
-            match assignment.lane_table(e.lane).entry(e.lane) {
-                hash_map::Entry::Vacant(free) => {
-                    free.insert(None);
-                    true
-                }
-                hash_map::Entry::Occupied(mut taken) => {
+            e.lane == NO_LANE
+                || assignment.lanes.enter(e.lane, || {
                     let view = RecordView::parse(&bytes[e.at as usize..]).expect("just checked");
-                    let waiting = Waiting {
+                    Waiting {
                         record: OwnedRecord::copy_of(&view),
                         seq: first_seq + u64::from(e.index),
                         handed,
-                    };
-                    taken.get_mut().get_or_insert_default().push_back(waiting);
-                    false
-                }
-            }
+                    }
+                })
         });
+        drop(intake);
         let ready = entries.len();
         if ready == 0 {
             self.blocks.release(block);
@@ -564,17 +521,7 @@ impl Dispatch {
         if lane == NO_LANE {
             return None;
         }
-        let mut table = a.lane_table(lane);
-        let hash_map::Entry::Occupied(mut entry) = table.entry(lane) else {
-            return None; // the assignment was released meanwhile
-        };
-        if let Some(queue) = entry.get_mut()
-            && let Some(next) = queue.pop_front()
-        {
-            return Some(next);
-        }
-        entry.remove();
-        None
+        a.lanes.leave(lane)
     }
 
     pub(crate) fn revoke(&self, id: u32) -> Result<(), Refused> {

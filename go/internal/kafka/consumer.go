@@ -125,11 +125,14 @@ func (c *Member) take(p *kgo.FetchTopicPartition) error {
 		return nil
 	}
 	for _, r := range p.Records {
-		headers := c.headers[:0]
-		for i := range r.Headers {
-			headers = append(headers, engine.Header{Key: r.Headers[i].Key, Value: r.Headers[i].Value})
+		var headers []engine.Header
+		if len(r.Headers) > 0 {
+			headers = c.headers[:0]
+			for i := range r.Headers {
+				headers = append(headers, engine.Header{Key: r.Headers[i].Key, Value: r.Headers[i].Value})
+			}
+			c.headers = headers
 		}
-		c.headers = headers
 		kind := uint32(engine.TimestampNone)
 		switch r.Attrs.TimestampType() {
 		case 0:

@@ -228,6 +228,32 @@ impl BatchBuilder {
     }
 }
 
+/// The same batch under another producer id, epoch and sequence, for an idempotent producer that
+/// had to begin its sequence anew. `batch` is what [`BatchBuilder::finish`] gave.
+///
+/// # Errors
+/// If `batch` is too short to be a batch.
+pub fn restamp(batch: &[u8], producer: ProducerState) -> Result<Bytes> {
+    let mut out = BytesMut::from(batch);
+    if out.len() < HEADER_SIZE {
+        return Err(Error::Invalid {
+            message: "record batch",
+            what: "too short for a header",
+            position: 0,
+        });
+    }
+    let mut identity = &mut out[PRODUCER_AT..PRODUCER_AT + 14];
+    identity.put_i64(producer.producer_id);
+    identity.put_i16(producer.producer_epoch);
+    identity.put_i32(producer.base_sequence);
+    let crc = crc32c::crc32c(&out[CRC_START..]);
+    out[CRC_START - 4..CRC_START].copy_from_slice(&crc.to_be_bytes());
+    Ok(out.freeze())
+}
+
+/// Producer id, epoch and base sequence stand here, one after the other.
+const PRODUCER_AT: usize = 43;
+
 /// Payloads may be large and private: only sizes are shown.
 impl fmt::Debug for BatchBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ mod record;
 mod varint;
 
 pub use batch::{Batch, BatchHeader, Batches, DecodeOptions, Tail};
-pub use builder::{BatchBuilder, BatchOptions, ProducerState};
+pub use builder::{BatchBuilder, BatchOptions, ProducerState, restamp};
 pub use compression::Compression;
 pub use control::{ControlKind, ControlRecord};
 pub use record::{BatchRecords, HeaderRef, Headers, Record, RecordRef, Records};
