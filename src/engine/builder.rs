@@ -9,7 +9,7 @@ use llingr_nexus::{DeadLetterHandler, ProcessHandler, ShutdownHandler};
 use tokio::runtime::{Handle, Runtime};
 
 use super::config::DemuxConfig;
-use super::control;
+use super::control::Engine;
 use super::deadletter::{DeadLetterTopic, LetterBox};
 use super::futures::{self, AsyncProcessHandler, Futures};
 use super::handle::{Llingr, Parts};
@@ -162,15 +162,18 @@ impl Common {
         });
         let host = Host::new(dispatch, timer, letter_box.clone(), self.options.token_provider());
         let table = host.table();
-        if let Err(e) = control::engine_new(table, config) {
-            // SAFETY: without an engine nobody calls the table's functions.
-            unsafe { Host::reclaim(&table) };
-            return Err(e);
-        }
+        let engine = match Engine::new(table, config) {
+            Ok(engine) => engine,
+            Err(e) => {
+                // SAFETY: without an engine nobody calls the table's functions.
+                unsafe { Host::reclaim(&table) };
+                return Err(e);
+            }
+        };
         let (executor, runtime) = match executor(runner) {
             Ok(made) => made,
             Err(e) => {
-                if control::engine_free().is_ok() {
+                if engine.free().is_ok() {
                     // SAFETY: the engine was freed and calls no more.
                     unsafe { Host::reclaim(&table) };
                 }
@@ -188,13 +191,14 @@ impl Common {
         };
         let limit = Arc::new(AtomicUsize::new(self.demux.concurrent_keys));
         let executor = Arc::new(executor);
-        let observer = Observer::new(host.clone(), executor.clone(), identity, limit.clone());
+        let observer = Observer::new(engine, host.clone(), executor.clone(), identity, limit.clone());
         host.observe(&observer);
         let registration = match &self.metrics {
             Some(metrics) => Some(metrics.register_engine("engine", observer.clone())?),
             None => None,
         };
         Ok(Llingr::new(Parts {
+            engine,
             host,
             table,
             executor,

@@ -6,6 +6,7 @@
 //! started once and never ends.
 
 use std::sync::mpsc::{Sender, channel};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use super::block::POISON;
@@ -93,55 +94,103 @@ pub(crate) fn check_version(found: u32) -> Result<(), LlingrError> {
     ))
 }
 
-pub(crate) fn engine_new(table: sys::llingr_host, config: String) -> Result<(), LlingrError> {
-    let table = Table(table);
-    on_control(move || {
-        let mut table = table;
-        let table = &mut table.0;
-        // SAFETY: takes no arguments and never fails.
-        check_version(unsafe { sys::llingr_abi_version() })?;
-        let mut config = config.into_bytes();
-        let mut error = no_error();
-        // SAFETY: table, config and error live through the call; the engine
-        // copies what it keeps of them.
-        let code = unsafe {
-            sys::llingr_engine_new(table, config.as_mut_ptr(), config.len(), &mut *error)
-        };
-        checked(code, &error)
-    })?
-}
+/// The engine that exists, counted up; 0: none. Used on the control thread
+/// alone, where calls follow one another: so a handle whose engine has gone
+/// never reaches the next one.
+static CURRENT: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) fn engine_start() -> Result<(), LlingrError> {
-    on_control(|| {
-        let mut error = no_error();
-        // SAFETY: error lives through the call.
-        let code = unsafe { sys::llingr_engine_start(&mut *error) };
-        checked(code, &error)
-    })?
-}
+/// One engine, as long as it exists.
+#[derive(Clone, Copy)]
+pub(crate) struct Engine(u64);
 
-pub(crate) fn engine_stop() {
-    post(|| {
-        // SAFETY: takes no arguments; without an engine it does nothing.
-        unsafe { sys::llingr_engine_stop() };
-    });
-}
+impl Engine {
+    pub(crate) fn new(table: sys::llingr_host, config: String) -> Result<Engine, LlingrError> {
+        let table = Table(table);
+        on_control(move || {
+            let mut table = table;
+            let table = &mut table.0;
+            // SAFETY: takes no arguments and never fails.
+            check_version(unsafe { sys::llingr_abi_version() })?;
+            let mut config = config.into_bytes();
+            let mut error = no_error();
+            // SAFETY: table, config and error live through the call; the engine
+            // copies what it keeps of them.
+            let code = unsafe {
+                sys::llingr_engine_new(table, config.as_mut_ptr(), config.len(), &mut *error)
+            };
+            checked(code, &error)?;
+            static COUNT: AtomicU64 = AtomicU64::new(0);
+            let engine = Engine(COUNT.fetch_add(1, Ordering::Relaxed) + 1);
+            CURRENT.store(engine.0, Ordering::Relaxed);
+            Ok(engine)
+        })?
+    }
 
-pub(crate) fn engine_emergency_stop(reason: String) {
-    post(move || {
-        let mut reason = reason.into_bytes();
-        // SAFETY: reason lives through the call.
-        unsafe { sys::llingr_engine_emergency_stop(reason.as_mut_ptr(), reason.len()) };
-    });
-}
+    fn is_current(self) -> Result<(), LlingrError> {
+        if CURRENT.load(Ordering::Relaxed) == self.0 {
+            return Ok(());
+        }
+        Err(LlingrError::new(ErrorKind::NoEngine, "this engine has ended"))
+    }
 
-pub(crate) fn engine_pause(partition: i32, paused: bool) -> Result<(), LlingrError> {
-    on_control(move || {
-        let mut error = no_error();
-        // SAFETY: error lives through the call.
-        let code = unsafe { sys::llingr_engine_pause(partition, paused.into(), &mut *error) };
-        checked(code, &error)
-    })?
+    pub(crate) fn start(self) -> Result<(), LlingrError> {
+        on_control(move || {
+            self.is_current()?;
+            let mut error = no_error();
+            // SAFETY: error lives through the call.
+            let code = unsafe { sys::llingr_engine_start(&mut *error) };
+            checked(code, &error)
+        })?
+    }
+
+    pub(crate) fn stop(self) {
+        post(move || {
+            if self.is_current().is_ok() {
+                // SAFETY: takes no arguments.
+                unsafe { sys::llingr_engine_stop() };
+            }
+        });
+    }
+
+    pub(crate) fn emergency_stop(self, reason: String) {
+        post(move || {
+            if self.is_current().is_ok() {
+                let mut reason = reason.into_bytes();
+                // SAFETY: reason lives through the call.
+                unsafe { sys::llingr_engine_emergency_stop(reason.as_mut_ptr(), reason.len()) };
+            }
+        });
+    }
+
+    pub(crate) fn pause(self, partition: i32, paused: bool) -> Result<(), LlingrError> {
+        on_control(move || {
+            self.is_current()?;
+            let mut error = no_error();
+            // SAFETY: error lives through the call.
+            let code = unsafe { sys::llingr_engine_pause(partition, paused.into(), &mut *error) };
+            checked(code, &error)
+        })?
+    }
+
+    pub(crate) fn status(self) -> Result<Vec<u8>, LlingrError> {
+        on_control(move || {
+            self.is_current()?;
+            // SAFETY: both places live through the call.
+            filled(|out, error| unsafe { sys::llingr_engine_status(out, error) })
+        })?
+    }
+
+    pub(crate) fn free(self) -> Result<(), LlingrError> {
+        on_control(move || {
+            self.is_current()?;
+            let mut error = no_error();
+            // SAFETY: error lives through the call.
+            let code = unsafe { sys::llingr_engine_free(&mut *error) };
+            checked(code, &error)?;
+            CURRENT.store(0, Ordering::Relaxed);
+            Ok(())
+        })?
+    }
 }
 
 /// Calls `f`, which fills a buffer, and takes the buffer's bytes.
@@ -160,20 +209,6 @@ fn filled(
     // SAFETY: null, or filled by an export and freed once.
     unsafe { sys::llingr_buffer_free(&mut buffer) };
     checked(code, &error).map(|()| bytes)
-}
-
-pub(crate) fn engine_status() -> Result<Vec<u8>, LlingrError> {
-    // SAFETY: both places live through the call.
-    on_control(|| filled(|out, error| unsafe { sys::llingr_engine_status(out, error) }))?
-}
-
-pub(crate) fn engine_free() -> Result<(), LlingrError> {
-    on_control(|| {
-        let mut error = no_error();
-        // SAFETY: error lives through the call.
-        let code = unsafe { sys::llingr_engine_free(&mut *error) };
-        checked(code, &error)
-    })?
 }
 
 #[cfg(feature = "dev-broker")]

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -90,10 +90,19 @@ pub(crate) struct Futures {
     drivers: usize,
     limit: AtomicUsize,
     pending: AtomicUsize,
+    /// Which drivers may be running a record, by index.
+    active: Vec<DriverFlag>,
+    /// Taken to decide on the last few places below the limit.
+    last_places: Mutex<()>,
     starved: AtomicUsize,
     next_id: AtomicU64,
     waiting: [Mutex<HashMap<u64, PendingRecord>>; PENDING_SHARDS],
 }
+
+/// A driver's flag on a cache line of its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct DriverFlag(AtomicBool);
 
 impl Futures {
     pub(crate) fn new(runner: Arc<Runner>, drivers: usize, limit: usize) -> Arc<Futures> {
@@ -104,6 +113,8 @@ impl Futures {
             drivers: drivers.max(1),
             limit: AtomicUsize::new(limit),
             pending: AtomicUsize::new(0),
+            active: (0..drivers.max(1)).map(|_| DriverFlag::default()).collect(),
+            last_places: Mutex::new(()),
             starved: AtomicUsize::new(0),
             next_id: AtomicU64::new(0),
             waiting: Default::default(),
@@ -151,12 +162,43 @@ impl Futures {
     }
 
     /// Whether driver `index` may run one more record. Every driver runs at
-    /// most one, so counting all of them on top of the waiting futures keeps
-    /// the limit without a shared counter per record.
+    /// most one, so while there are places for all of them on top of the
+    /// waiting futures, nobody has to count. For the last places the drivers
+    /// that run are counted.
     fn has_room(&self, index: usize) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
-        let drivers = self.drivers.min(limit);
-        index < drivers && self.pending.load(Ordering::SeqCst) + drivers <= limit
+        let own = &self.active[index].0;
+        if self.pending.load(Ordering::SeqCst) + self.drivers <= limit {
+            if !own.load(Ordering::Relaxed) {
+                own.store(true, Ordering::SeqCst);
+            }
+            return true;
+        }
+        let _one = self.last_places.lock().expect(POISON);
+        // A driver whose future begins to wait counts as pending before it
+        // rests: looked at in this order it is not overlooked.
+        let others = (0..self.drivers)
+            .filter(|&i| i != index && self.active[i].0.load(Ordering::SeqCst))
+            .count();
+        let room = others + self.pending.load(Ordering::SeqCst) < limit;
+        if room {
+            own.store(true, Ordering::SeqCst);
+        }
+        room
+    }
+
+    /// Driver `index` runs nothing for now.
+    fn rest(&self, index: usize) {
+        if self.active[index].0.swap(false, Ordering::SeqCst)
+            && self.starved.load(Ordering::SeqCst) > 0
+        {
+            self.freed.notify_waiters();
+        }
+    }
+
+    /// Whether more futures wait than the limit, which was lowered, allows.
+    fn is_over(&self) -> bool {
+        self.pending.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
     }
 
     /// Waits until there is room or nothing may start any more.
@@ -166,6 +208,7 @@ impl Futures {
             tokio::pin!(freed);
             freed.as_mut().enable();
             self.starved.fetch_add(1, Ordering::SeqCst);
+            self.rest(index);
             if !self.has_room(index) && !self.runner.dispatch.is_dead() {
                 freed.await;
             }
@@ -349,9 +392,13 @@ where
             self.futures.room(self.index).await;
             match dispatch.next() {
                 Some(work) => self.work(work).await,
-                None => self.futures.ready.notified().await,
+                None => {
+                    self.futures.rest(self.index);
+                    self.futures.ready.notified().await;
+                }
             }
         }
+        self.futures.rest(self.index);
     }
 
     async fn work(&mut self, work: Work) {
@@ -441,6 +488,12 @@ where
                     self.futures.runner.requeue(next.single(0));
                 }
             }
+            // The dead-letter handler may take long: not here, where the next
+            // record waits.
+            Poll::Ready(outcome @ Outcome::Failed { verdict: Verdict::DeadLetter, .. }) => {
+                self.spawn(boxed, job, begun, Some(outcome));
+                *start = Tick::now();
+            }
             Poll::Ready(outcome @ Outcome::Failed { .. }) => {
                 self.spare = Some(boxed);
                 let next = self.futures.failed(self.index, job, outcome, begun).await;
@@ -450,19 +503,24 @@ where
                 *start = Tick::now();
             }
             Poll::Pending => {
-                let pending = Pending::enter(&self.futures, &job.assignment, &job.record, begun);
-                let active = Active::enter(&self.futures.runner.dispatch, &job.assignment);
-                let task = Task {
-                    futures: self.futures.clone(),
-                    index: self.index,
-                    make: self.make.clone(),
-                    pending,
-                    _active: active,
-                };
-                tokio::spawn(task.go_on(boxed, job, begun));
+                self.spawn(boxed, job, begun, None);
                 *start = Tick::now();
             }
         }
+    }
+
+    /// Makes a task of a record that takes longer than one poll.
+    fn spawn(&self, future: Pin<Box<F>>, job: Job, begun: Tick, outcome: Option<Outcome>) {
+        let pending = Pending::enter(&self.futures, &job.assignment, &job.record, begun);
+        let active = Active::enter(&self.futures.runner.dispatch, &job.assignment);
+        let task = Task {
+            futures: self.futures.clone(),
+            index: self.index,
+            make: self.make.clone(),
+            pending,
+            _active: active,
+        };
+        tokio::spawn(task.go_on(future, job, begun, outcome));
     }
 }
 
@@ -476,15 +534,24 @@ struct Task<M> {
 }
 
 impl<M> Task<M> {
-    async fn go_on<F>(self, mut future: Pin<Box<F>>, mut job: Job, mut begun: Tick)
-    where
+    /// With an `outcome` the future has ended already.
+    async fn go_on<F>(
+        self,
+        mut future: Pin<Box<F>>,
+        mut job: Job,
+        mut begun: Tick,
+        mut outcome: Option<Outcome>,
+    ) where
         F: Future<Output = Outcome> + Send + 'static,
         M: Fn(OwnedRecord, i32, u32) -> F + Send + Sync + 'static,
     {
         let runner = &self.futures.runner;
         let mut length = 1;
         loop {
-            let outcome = future.as_mut().await;
+            let outcome = match outcome.take() {
+                Some(outcome) => outcome,
+                None => future.as_mut().await,
+            };
             let took = begun.elapsed();
             let next = match outcome {
                 Outcome::Done(traits) => self.futures.ended(self.index, &job, traits, begun, took),
@@ -493,7 +560,7 @@ impl<M> Task<M> {
             let Some(next) = next else { return };
             job = next;
             length += 1;
-            if length > CHAIN && runner.dispatch.backlog() > 0 {
+            if self.futures.is_over() || length > CHAIN && runner.dispatch.backlog() > 0 {
                 runner.requeue(job.single(0));
                 return;
             }

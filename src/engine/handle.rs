@@ -9,7 +9,7 @@ use llingr_nexus::ShutdownHandler;
 use tokio::runtime::Runtime;
 
 use super::block::POISON;
-use super::control;
+use super::control::Engine;
 use super::guard::{contained, current_attempt};
 use super::host::Host;
 use super::observe::{Executor, Observer};
@@ -20,6 +20,7 @@ use crate::snapshot::{Health, Ready, Snapshot, State};
 
 /// What the builder puts together.
 pub(crate) struct Parts {
+    pub(crate) engine: Engine,
     pub(crate) host: Arc<Host>,
     pub(crate) table: sys::llingr_host,
     pub(crate) executor: Arc<Executor>,
@@ -45,6 +46,7 @@ pub struct Llingr {
 }
 
 struct Shared {
+    engine: Engine,
     host: Arc<Host>,
     executor: Arc<Executor>,
     observer: Arc<Observer>,
@@ -80,6 +82,7 @@ const STUCK_WAIT: Duration = Duration::from_millis(200);
 impl Llingr {
     pub(crate) fn new(parts: Parts) -> Llingr {
         let Parts {
+            engine,
             host,
             table,
             executor,
@@ -93,6 +96,7 @@ impl Llingr {
         signals::use_alternate_stacks();
         Llingr {
             shared: Arc::new(Shared {
+                engine,
                 host,
                 executor,
                 observer,
@@ -139,7 +143,7 @@ impl Llingr {
             return Err(LlingrError::new(ErrorKind::State, "run was called inside a handler"));
         }
         signals::use_alternate_stacks();
-        if let Err(e) = control::engine_start() {
+        if let Err(e) = shared.engine.start() {
             let reason = shared.asked.lock().expect(POISON).take();
             let e = match reason {
                 Some(reason) => LlingrError::new(ErrorKind::EmergencyStop, reason),
@@ -177,7 +181,7 @@ impl Llingr {
     /// end it does nothing.
     pub fn stop(&self) {
         let shared = &self.shared;
-        control::engine_stop();
+        shared.engine.stop();
         if shared.ran.load(Ordering::SeqCst) && current_attempt().is_none() {
             let limit = shared.drain_timeout + Duration::from_secs(30);
             if shared.host.wait_for_end(Some(limit)).is_none() {
@@ -201,7 +205,7 @@ impl Llingr {
     pub fn emergency_stop(&self, reason: &str) {
         let reason = if reason.is_empty() { "emergency stop" } else { reason };
         self.shared.asked.lock().expect(POISON).get_or_insert_with(|| reason.to_owned());
-        control::engine_emergency_stop(reason.to_owned());
+        self.shared.engine.emergency_stop(reason.to_owned());
     }
 
     /// Stops fetching and starting records; running handlers go on. The
@@ -234,7 +238,7 @@ impl Llingr {
                 format!("partition {p} does not exist"),
             ));
         }
-        control::engine_pause(partition.unwrap_or(-1), paused)
+        self.shared.engine.pause(partition.unwrap_or(-1), paused)
     }
 
     /// Changes how many keys run at once, 1 to 100,000, from the next record
@@ -309,7 +313,7 @@ impl Shared {
         if let Some(runtime) = teardown.runtime {
             runtime.shutdown_background();
         }
-        match control::engine_free() {
+        match self.engine.free() {
             // SAFETY: freed: the engine calls no more, and only this teardown
             // had the table.
             Ok(()) => unsafe { Host::reclaim(&teardown.table) },

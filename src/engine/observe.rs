@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::Deserialize;
 
 use super::block::POISON;
-use super::control;
+use super::control::Engine;
 use super::futures::Futures;
 use super::host::Host;
 use super::pool::Pool;
@@ -111,6 +111,7 @@ struct Sample {
 const WINDOWS: usize = 15;
 
 pub(crate) struct Observer {
+    engine: Engine,
     host: Arc<Host>,
     executor: Arc<Executor>,
     identity: Identity,
@@ -121,12 +122,14 @@ pub(crate) struct Observer {
 
 impl Observer {
     pub(crate) fn new(
+        engine: Engine,
         host: Arc<Host>,
         executor: Arc<Executor>,
         identity: Identity,
         limit: Arc<std::sync::atomic::AtomicUsize>,
     ) -> Arc<Observer> {
         Arc::new(Observer {
+            engine,
             host,
             executor,
             identity,
@@ -141,7 +144,7 @@ impl Observer {
         if self.host.end().is_some() {
             return Ok(());
         }
-        match control::engine_status() {
+        match self.engine.status() {
             Ok(json) => {
                 let status: Status = serde_json::from_slice(&json).map_err(|e| {
                     LlingrError::new(ErrorKind::Malformed, format!("the engine's status: {e}"))

@@ -98,6 +98,11 @@ impl Pool {
         self.awake.load(Ordering::Relaxed) >= self.limit.load(Ordering::Relaxed)
     }
 
+    /// Whether more threads are awake than the limit, which was lowered, allows.
+    fn is_over(&self) -> bool {
+        self.awake.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
+    }
+
     fn long_handlers(&self) -> bool {
         self.pace.load(Ordering::Relaxed) > SHORT.as_nanos() as u64
     }
@@ -286,7 +291,7 @@ impl Worker {
 
     fn next(&self) -> Option<Work> {
         // More threads than allowed are awake after the limit was lowered.
-        if self.pool.awake.load(Ordering::SeqCst) > self.pool.limit.load(Ordering::Relaxed) {
+        if self.pool.is_over() {
             return None;
         }
         self.runner.dispatch.next()
@@ -336,6 +341,10 @@ impl Worker {
                         self.put_back(&batch);
                         break;
                     }
+                    // Another thread goes on with the batch.
+                    if self.pool.is_over() {
+                        break;
+                    }
                 }
             }
             Work::Single(s) => {
@@ -383,7 +392,7 @@ impl Worker {
                 Step::Next(waiting) => waiting,
             };
             length += 1;
-            if length > CHAIN && self.runner.dispatch.backlog() > 0 {
+            if self.pool.is_over() || length > CHAIN && self.runner.dispatch.backlog() > 0 {
                 self.runner.requeue(single(a, waiting, lane));
                 return true;
             }

@@ -50,6 +50,12 @@ impl Options {
     }
 }
 
+#[cfg(feature = "client")]
+/// The value of a key for `part` when nobody set it.
+pub(crate) fn default_value(part: Part, key: &str) -> Option<&'static str> {
+    Catalogue::get().find(key)?.default_for(part)
+}
+
 /// Values that passed their own check, on the way to being checked against each other.
 pub(super) struct Settings {
     pub(super) part: Part,

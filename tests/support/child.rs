@@ -332,6 +332,12 @@ impl Drop for Child {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("last output of child {}:\n{}", self.name, self.output());
+            // The beginning counts too where a run-time system tells its end.
+            let kept = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .join(format!("{}.txt", unique("failed-child")));
+            if std::fs::copy(&self.log, &kept).is_ok() {
+                eprintln!("all of it: {}", kept.display());
+            }
         }
         let _ = std::fs::remove_file(&self.log);
     }

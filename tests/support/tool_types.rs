@@ -291,6 +291,7 @@ impl NewTopic {
 pub(crate) struct Brokers {
     pub(crate) cluster: String,
     pub(crate) controller: i32,
+    #[serde(deserialize_with = "null_is_empty")]
     pub(crate) nodes: Vec<i32>,
 }
 

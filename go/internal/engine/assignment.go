@@ -29,6 +29,7 @@ type assignment struct {
 
 	committed     int64  // last position acknowledged by the broker; -1 none
 	committedMeta string // with this metadata
+	sent          place  // last position sent to the broker
 	highWatermark int64
 	delivered     uint64
 	counters      *counters

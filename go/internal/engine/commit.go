@@ -50,6 +50,9 @@ func (e *Engine) commit(owned []*assignment, occasion string) {
 			c.Metadata = encodeFinished(a.track, e.cfg.MetadataLimit)
 		}
 		moved := c.Position >= 0 && (c.Position > a.committed || (c.Position == a.committed && c.Metadata != a.committedMeta))
+		if moved {
+			a.sent = place{c.Position, c.Metadata}
+		}
 		a.mu.Unlock()
 		if moved {
 			commits = append(commits, c)

@@ -46,6 +46,7 @@ type Engine struct {
 	byPartition  map[int32]*assignment
 	byID         map[uint32]*assignment
 	counters     map[int32]*counters // of every partition ever assigned
+	recalls      map[int32]*recall   // of partitions that went without a commit
 	nextID       uint32
 	userPaused   bool
 	pausedParts  map[int32]bool // by the user, one by one
@@ -92,6 +93,7 @@ func New(cfg Config, host Host, source Source) *Engine {
 		byID:        map[uint32]*assignment{},
 		pausedParts: map[int32]bool{},
 		counters:    map[int32]*counters{},
+		recalls:     map[int32]*recall{},
 		roomFreed:   make(chan struct{}, 1),
 		done:        make(chan struct{}),
 	}

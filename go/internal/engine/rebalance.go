@@ -68,8 +68,13 @@ func (e *Engine) Committed(partition int32, offset int64, metadata string) {
 	if err != nil {
 		e.log(LogWarn, "partition %d of %s: %v; records that had finished above offset %d run again", partition, e.cfg.Topic, err, offset)
 	}
+	if known := e.recalled(partition, place{offset, metadata}); known != nil {
+		// They hold what the metadata tells, and what came after it.
+		ranges = known
+	}
 	a.mu.Lock()
 	a.committed, a.committedMeta = offset, metadata
+	a.sent = place{offset, metadata}
 	a.skip = skipper{ranges}
 	a.mu.Unlock()
 }
@@ -99,6 +104,7 @@ func (e *Engine) Revoke(partitions []int32) {
 	if e.dead.Err() == nil {
 		e.commit(gone, "revoke")
 	}
+	e.remember(gone)
 	e.release(gone)
 	e.log(LogInfo, "gave up partitions %v of %s", sorted(partitions), e.cfg.Topic)
 }
@@ -121,11 +127,17 @@ func (e *Engine) drain(a *assignment, deadline time.Time) int {
 }
 
 // Lose drops partitions that this member no longer owns: another may have them
-// already, so nothing waits and nothing is committed.
+// already, so no handler is waited for and nothing is committed.
 func (e *Engine) Lose(partitions []int32) {
 	gone := e.detach(partitions)
 	for _, a := range gone {
 		_ = e.host.Revoke(a.id)
+	}
+	if len(gone) > 0 {
+		e.draining.Add(1)
+		e.awaitPass() // what has ended is known to have
+		e.draining.Add(-1)
+		e.remember(gone)
 	}
 	e.release(gone)
 	if len(gone) > 0 {

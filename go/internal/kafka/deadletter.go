@@ -45,11 +45,13 @@ type Header struct {
 }
 
 // DeadLetter is a complete record for a dead-letter topic. A nil Key or Value
-// is Kafka's null. The producer keeps the slices until done was called.
+// is Kafka's null, a zero Timestamp the time of producing. The producer keeps
+// the slices until done was called.
 type DeadLetter struct {
-	Key     []byte
-	Value   []byte
-	Headers []Header
+	Key       []byte
+	Value     []byte
+	Headers   []Header
+	Timestamp time.Time
 }
 
 func (d *DeadLetter) size() int {
@@ -147,7 +149,6 @@ func (d *DeadLetters) producerOpts() []kgo.Opt {
 		kgo.MaxBufferedBytes(max(clientBufferBytes, maxDeadLetterBatch)),
 		kgo.ProducerBatchMaxBytesFn(d.batchLimit),
 		kgo.BrokerMaxWriteBytes(2 * maxDeadLetterBatch),
-		kgo.RecordDeliveryTimeout(d.timeout),
 		// The dead-letter handler waits for the outcome. A record that the
 		// broker may or may not have is better failed, and perhaps twice in the
 		// topic, than awaited for ever.
@@ -201,7 +202,7 @@ func (d *DeadLetters) loadBatchLimits(client *kgo.Client) {
 }
 
 func recordOf(topic string, letter DeadLetter) *kgo.Record {
-	record := &kgo.Record{Topic: topic, Key: letter.Key, Value: letter.Value}
+	record := &kgo.Record{Topic: topic, Key: letter.Key, Value: letter.Value, Timestamp: letter.Timestamp}
 	if len(letter.Headers) > 0 {
 		record.Headers = make([]kgo.RecordHeader, len(letter.Headers))
 		for i, h := range letter.Headers {
@@ -238,8 +239,13 @@ func (d *DeadLetters) pump(client *kgo.Client, ended chan<- struct{}) {
 			d.finish(letter, kgo.ErrRecordTimeout)
 			continue
 		}
-		// The wait for room ends with the client.
-		client.Produce(client.Context(), letter.record, func(_ *kgo.Record, err error) { d.finish(letter, err) })
+		// Not kgo.RecordDeliveryTimeout: that counts from the record's own
+		// timestamp, which may be years old. The wait for room ends with it too.
+		ctx, cancel := context.WithTimeout(client.Context(), d.timeout)
+		client.Produce(ctx, letter.record, func(_ *kgo.Record, err error) {
+			cancel()
+			d.finish(letter, err)
+		})
 	}
 }
 
@@ -282,7 +288,7 @@ func (d *DeadLetters) finish(letter waitingLetter, err error) {
 func (d *DeadLetters) deadLetterError(topic string, err error) *Error {
 	text := fmt.Sprintf("dead-letter topic %q: ", topic)
 	switch {
-	case errors.Is(err, kgo.ErrRecordTimeout):
+	case errors.Is(err, kgo.ErrRecordTimeout), errors.Is(err, context.DeadlineExceeded):
 		return &Error{Code: CodeUnreachable, Err: err, Text: text + fmt.Sprintf("no acknowledgement within %v", d.timeout)}
 	case errors.Is(err, kgo.ErrClientClosed), errors.Is(err, context.Canceled), errors.Is(err, kgo.ErrAborting):
 		return &Error{Code: CodeState, Err: ErrDeadLettersClosed, Text: text + "the producer was closed before the acknowledgement"}

@@ -186,6 +186,9 @@ func (s *Service) produce(topic int, token uint64, record []byte) {
 		return
 	}
 	letter := kafka.DeadLetter{Key: r.Key, Value: r.Value}
+	if r.Kind != engine.TimestampNone {
+		letter.Timestamp = time.UnixMilli(r.TimestampMs)
+	}
 	for _, h := range r.Headers {
 		letter.Headers = append(letter.Headers, kafka.Header{Name: h.Key, Value: h.Value})
 	}
