@@ -196,6 +196,13 @@ func (in *Intake) submit() error {
 	}
 	a := in.a
 	a.mu.Lock()
+	if a.revoked {
+		// Given up meanwhile: its records are the next owner's.
+		a.mu.Unlock()
+		in.n, in.count, in.first = 0, 0, in.next
+		in.runs, in.stretch = in.runs[:0], run{}
+		return nil
+	}
 	for _, r := range in.runs {
 		a.track.deliver(r.offset, r.count)
 	}
@@ -239,7 +246,7 @@ func (in *Intake) End() error {
 	a.mu.Unlock()
 	if pause {
 		in.e.urgent.Store(true)
-		in.e.source.Pause([]int32{a.partition})
+		in.e.switchFetching([]int32{a.partition})
 		in.e.log(LogDebug, "partition %d reached its bound and is paused", a.partition)
 	}
 	return nil
