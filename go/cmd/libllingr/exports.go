@@ -206,11 +206,13 @@ func llingr_engine_free(e *C.llingr_error) C.int32_t {
 
 //export llingr_buffer_free
 func llingr_buffer_free(b *C.llingr_buffer) {
-	if b == nil || b.ptr == nil {
-		return
-	}
-	C.free(unsafe.Pointer(b.ptr))
-	b.ptr, b.len = nil, 0
+	guarded(nil, func() error {
+		if b != nil && b.ptr != nil {
+			C.free(unsafe.Pointer(b.ptr))
+			b.ptr, b.len = nil, 0
+		}
+		return nil
+	})
 }
 
 //export llingr_devbroker_start

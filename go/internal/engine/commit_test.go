@@ -79,7 +79,7 @@ func TestCommittedPositionsNeverGoBack(t *testing.T) {
 			t.Fatalf("%d errors counted, %d happened", s.CommitErrors, fails)
 		}
 		// Each map belongs to its position.
-		for _, c := range r.s.commits {
+		for _, c := range r.s.sent() {
 			if _, err := decodeFinished(c.Metadata, c.Position); err != nil {
 				t.Fatalf("%+v: %v", c, err)
 			}
@@ -94,14 +94,14 @@ func TestNothingNewIsNotCommittedAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.feed(0, span(5, 10)...)
 		time.Sleep(time.Minute)
-		if len(r.s.commits) != 0 {
-			t.Fatalf("committed %+v although nothing ended", r.s.commits)
+		if len(r.s.sent()) != 0 {
+			t.Fatalf("committed %+v although nothing ended", r.s.sent())
 		}
 		r.h.report(Event{Kind: EventDone, Assignment: r.h.handed()[0].assignment, First: 2, Count: 1})
 		time.Sleep(time.Minute)
 		r.finish()
-		if len(r.s.commits) != 1 || r.s.commits[0].Position != 5 || r.s.commits[0].Metadata == "" {
-			t.Fatalf("committed %+v", r.s.commits)
+		if len(r.s.sent()) != 1 || r.s.sent()[0].Position != 5 || r.s.sent()[0].Metadata == "" {
+			t.Fatalf("committed %+v", r.s.sent())
 		}
 	})
 }
@@ -129,8 +129,8 @@ func TestWithoutCommitMetadataNoMapIsWritten(t *testing.T) {
 		r.h.report(Event{Kind: EventDone, Assignment: 1, First: 0, Count: 2})
 		r.h.report(Event{Kind: EventDone, Assignment: 1, First: 5, Count: 2})
 		time.Sleep(2 * time.Second)
-		if len(r.s.commits) != 1 || r.s.commits[0].Metadata != "" || r.s.commits[0].Position != 2 {
-			t.Fatalf("committed %+v", r.s.commits)
+		if len(r.s.sent()) != 1 || r.s.sent()[0].Metadata != "" || r.s.sent()[0].Position != 2 {
+			t.Fatalf("committed %+v", r.s.sent())
 		}
 		r.finish()
 	})

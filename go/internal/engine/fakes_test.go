@@ -305,6 +305,13 @@ func (s *fakeSource) Commit(ctx Context, commits []Commit) map[int32]error {
 	return nil
 }
 
+// sent are all commits that went well.
+func (s *fakeSource) sent() []Commit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.commits)
+}
+
 // positions are those committed for a partition, in order.
 func (s *fakeSource) positions(partition int32) []int64 {
 	s.mu.Lock()

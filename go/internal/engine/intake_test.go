@@ -122,7 +122,7 @@ func TestRecordsThatHadFinishedAreSkippedAfterARestart(t *testing.T) {
 			}
 		}
 		r.finish()
-		last := r.s.commits[len(r.s.commits)-1]
+		last := r.s.sent()[len(r.s.sent())-1]
 		if last.Position != 100 || last.Metadata == "" {
 			t.Fatalf("committed %+v", last)
 		}

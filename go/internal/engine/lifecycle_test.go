@@ -141,8 +141,8 @@ func TestAnEmergencyInADrainEndsItAndCommitsNothing(t *testing.T) {
 		if code == 0 || reason != "enough" || time.Since(began) > time.Second {
 			t.Fatalf("ended with %d %q after %s", code, reason, time.Since(began))
 		}
-		if len(r.s.commits) != 0 {
-			t.Fatalf("committed %+v", r.s.commits)
+		if len(r.s.sent()) != 0 {
+			t.Fatalf("committed %+v", r.s.sent())
 		}
 	})
 }

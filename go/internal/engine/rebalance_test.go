@@ -93,8 +93,8 @@ func TestALossCommitsNothingAndWaitsForNobody(t *testing.T) {
 			t.Fatal("waited")
 		}
 		r.finish()
-		if len(r.s.commits) != 0 {
-			t.Fatalf("committed %+v", r.s.commits)
+		if len(r.s.sent()) != 0 {
+			t.Fatalf("committed %+v", r.s.sent())
 		}
 		if len(r.h.released) != 1 || !r.h.logged("lost partitions [0]") {
 			t.Fatal("not released, or nothing was said")
