@@ -9,6 +9,7 @@ import "C"
 import (
 	"fmt"
 	"sync"
+	"time"
 	"unicode/utf8"
 	"unsafe"
 
@@ -19,6 +20,13 @@ import (
 
 // inputMax bounds what an export reads: larger input is a mistake.
 const inputMax = 64 << 20
+
+// How long a host function may take (oauth_token, the slowest, may take 20 s),
+// and how long llingr_engine_free waits for one.
+const (
+	hostCallMax = 25 * time.Second
+	freeWait    = 5 * time.Second
+)
 
 var (
 	mu      sync.Mutex // of the two below
@@ -114,7 +122,9 @@ func llingr_engine_new(h *C.llingr_host, config *C.uint8_t, n C.size_t, e *C.lli
 		}
 		s, err := service.New(text, ch)
 		if err != nil {
-			ch.free()
+			// What the attempt began ends by itself; a call that does not end
+			// keeps the copy, which is small.
+			ch.free(hostCallMax)
 			return err
 		}
 		current, host = s, ch
@@ -198,7 +208,9 @@ func llingr_engine_free(e *C.llingr_error) C.int32_t {
 		if err := current.Free(); err != nil {
 			return err
 		}
-		host.free()
+		if !host.free(freeWait) {
+			return service.Errorf(service.CodeState, "a function of the host has not returned for %s; free the engine again when it has", freeWait)
+		}
 		current, host = nil, nil
 		return nil
 	})

@@ -67,6 +67,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -75,9 +76,26 @@ import (
 
 // cHost calls the functions of a llingr_host. The struct is a copy in C
 // memory, so that no Go pointer stands where C could keep it.
+//
+// The Kafka client's goroutines may outlive the engine for a moment and still
+// log: each call passes the gate, which closes before the host goes away.
 type cHost struct {
-	h      *C.llingr_host
+	gate   sync.RWMutex
+	h      *C.llingr_host  // nil when the gate is closed
 	events *C.llingr_event // array of eventsMax, used by the pump alone
+}
+
+var errGone = errors.New("the host is gone")
+
+// enter begins a call into the host, which gate.RUnlock ends; false when the
+// host is gone.
+func (h *cHost) enter() bool {
+	h.gate.RLock()
+	if h.h != nil {
+		return true
+	}
+	h.gate.RUnlock()
+	return false
 }
 
 const eventsMax = 1024
@@ -99,11 +117,22 @@ func newHost(h *C.llingr_host) (*cHost, error) {
 	return &cHost{h: c, events: events}, nil
 }
 
-// free releases the copy; no call may be under way.
-func (h *cHost) free() {
+// free closes the gate and releases the copy. It waits for calls under way, at
+// most for limit, and returns false when some did not end.
+func (h *cHost) free(limit time.Duration) bool {
+	deadline := time.Now().Add(limit)
+	// A pending Lock would stop the calls of others meanwhile.
+	for !h.gate.TryLock() {
+		if time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(time.Millisecond)
+	}
+	defer h.gate.Unlock()
 	C.free(unsafe.Pointer(h.h))
 	C.free(unsafe.Pointer(h.events))
 	h.h, h.events = nil, nil
+	return true
 }
 
 func bytesOf(s string) (*C.uint8_t, C.size_t) {
@@ -121,10 +150,18 @@ func check(what string, code C.int32_t) error {
 }
 
 func (h *cHost) Assigned(assignment uint32, partition int32) error {
+	if !h.enter() {
+		return errGone
+	}
+	defer h.gate.RUnlock()
 	return check("an assignment", C.llingr_call_assigned(h.h, C.uint32_t(assignment), C.int32_t(partition)))
 }
 
 func (h *cHost) AcquireBlock(minLen int) (engine.Block, error) {
+	if !h.enter() {
+		return engine.Block{}, errGone
+	}
+	defer h.gate.RUnlock()
 	var capacity C.size_t
 	p := C.llingr_call_block_acquire(h.h, C.size_t(minLen), &capacity)
 	if p == nil {
@@ -134,15 +171,27 @@ func (h *cHost) AcquireBlock(minLen int) (engine.Block, error) {
 }
 
 func (h *cHost) ReleaseBlock(b engine.Block) {
+	if !h.enter() {
+		return
+	}
+	defer h.gate.RUnlock()
 	C.llingr_call_block_release(h.h, (*C.uint8_t)(unsafe.SliceData(b.Data)), C.size_t(len(b.Data)))
 }
 
 func (h *cHost) Submit(assignment uint32, firstSeq uint64, b engine.Block, length int, count uint32) error {
+	if !h.enter() {
+		return errGone
+	}
+	defer h.gate.RUnlock()
 	return check("a block of records", C.llingr_call_submit(h.h, C.uint32_t(assignment), C.uint64_t(firstSeq),
 		(*C.uint8_t)(unsafe.SliceData(b.Data)), C.size_t(length), C.size_t(len(b.Data)), C.uint32_t(count)))
 }
 
 func (h *cHost) Events(out []engine.Event, wait time.Duration, urgent bool) (int, error) {
+	if !h.enter() {
+		return 0, errGone
+	}
+	defer h.gate.RUnlock()
 	u := C.int32_t(0)
 	if urgent {
 		u = 1
@@ -164,10 +213,18 @@ func (h *cHost) Events(out []engine.Event, wait time.Duration, urgent bool) (int
 }
 
 func (h *cHost) Revoke(assignment uint32) error {
+	if !h.enter() {
+		return errGone
+	}
+	defer h.gate.RUnlock()
 	return check("a revoke", C.llingr_call_revoke(h.h, C.uint32_t(assignment)))
 }
 
 func (h *cHost) Drained(assignment uint32, wait time.Duration) (int, error) {
+	if !h.enter() {
+		return 0, errGone
+	}
+	defer h.gate.RUnlock()
 	n := C.llingr_call_drained(h.h, C.uint32_t(assignment), C.int64_t(wait.Microseconds()))
 	if n < 0 {
 		return 0, check("a drain", n)
@@ -176,10 +233,18 @@ func (h *cHost) Drained(assignment uint32, wait time.Duration) (int, error) {
 }
 
 func (h *cHost) Released(assignment uint32) error {
+	if !h.enter() {
+		return errGone
+	}
+	defer h.gate.RUnlock()
 	return check("a release", C.llingr_call_released(h.h, C.uint32_t(assignment)))
 }
 
 func (h *cHost) Pause(assignment uint32, paused bool) error {
+	if !h.enter() {
+		return errGone
+	}
+	defer h.gate.RUnlock()
 	p := C.int32_t(0)
 	if paused {
 		p = 1
@@ -188,31 +253,57 @@ func (h *cHost) Pause(assignment uint32, paused bool) error {
 }
 
 func (h *cHost) Produced(token uint64, code int32, text string) {
+	if !h.enter() {
+		return
+	}
+	defer h.gate.RUnlock()
 	p, n := bytesOf(text)
 	C.llingr_call_produced(h.h, C.uint64_t(token), C.int32_t(code), p, n)
 }
 
 func (h *cHost) Log(level int, text string) {
+	if !h.enter() {
+		return
+	}
+	defer h.gate.RUnlock()
 	p, n := bytesOf(text)
 	C.llingr_call_log(h.h, C.int32_t(level), p, n)
 }
 
 func (h *cHost) StateChanged(s engine.State, cause string) {
+	if !h.enter() {
+		return
+	}
+	defer h.gate.RUnlock()
 	p, n := bytesOf(cause)
 	C.llingr_call_state(h.h, C.int32_t(s), p, n)
 }
 
 func (h *cHost) Ended(code int32, reason string) {
+	if !h.enter() {
+		return
+	}
+	defer h.gate.RUnlock()
 	p, n := bytesOf(reason)
 	C.llingr_call_ended(h.h, C.int32_t(code), p, n)
 }
 
 // HasToken says whether the host can be asked for OAUTHBEARER tokens.
-func (h *cHost) HasToken() bool { return h.h.oauth_token != nil }
+func (h *cHost) HasToken() bool {
+	if !h.enter() {
+		return false
+	}
+	defer h.gate.RUnlock()
+	return h.h.oauth_token != nil
+}
 
 // Token asks the host for a token, as JSON.
 func (h *cHost) Token() ([]byte, error) {
-	if !h.HasToken() {
+	if !h.enter() {
+		return nil, errGone
+	}
+	defer h.gate.RUnlock()
+	if h.h.oauth_token == nil {
 		return nil, errors.New("the host has no token callback")
 	}
 	var out C.llingr_buffer
