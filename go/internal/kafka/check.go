@@ -112,7 +112,7 @@ func (c *checker) brokerError(addr string, err error) *Error {
 	if eof, ok := errors.AsType[*kgo.ErrFirstReadEOF](err); ok {
 		return &Error{Code: CodeAuth, Err: eof, Text: fmt.Sprintf("broker %s: the connection was closed at the first request: %s", addr, c.settings.closedHint())}
 	}
-	return Classify(err, Where{Broker: addr})
+	return Classify(err, Where{Broker: addr, Mechanism: c.settings.mechanismName()})
 }
 
 // protocolWithTLS is the security.protocol that adds TLS to the present one.
@@ -123,13 +123,21 @@ func (s *Settings) protocolWithTLS() string {
 	return protocolSSL
 }
 
+// mechanismName is Kafka's name of the login, empty without one.
+func (s *Settings) mechanismName() string {
+	if s.security.mechanism == nil {
+		return ""
+	}
+	return s.security.mechanism.Name()
+}
+
 // closedHint says what a broker that hangs up usually misses.
 func (s *Settings) closedHint() string {
 	switch {
 	case s.security.tls == nil && s.security.mechanism == nil:
 		return "the listener probably requires TLS or a SASL login; check security.protocol"
 	case s.security.mechanism == nil:
-		return "the listener probably requires a SASL login; check security.protocol"
+		return "the listener probably does not speak TLS, or requires a SASL login; check security.protocol"
 	case s.security.tls == nil:
 		return "the listener probably requires TLS; check security.protocol"
 	}
@@ -246,6 +254,7 @@ func (c *checker) repeat(ctx context.Context, tries int, where Where, attempt fu
 // cluster may have told of brokers that cannot be reached from here, as when
 // advertised.listeners is wrong.
 func (c *checker) requestError(err error, where Where) *Error {
+	where.Mechanism = c.settings.mechanismName()
 	e := Classify(err, where)
 	if e.Code == CodeUnreachable {
 		e.Text += "; the bootstrap broker answered, but a broker that it named did not: check advertised.listeners"

@@ -64,6 +64,8 @@ type Where struct {
 	Partition    int32
 	HasPartition bool
 	Group        string
+	// Mechanism is that of the login; mentioned when the login is refused.
+	Mechanism string
 }
 
 // prefix renders the place as the beginning of a message.
@@ -99,6 +101,9 @@ func Classify(err error, where Where) *Error {
 		return known
 	}
 	code, cause := classify(err)
+	if where.Mechanism != "" && (errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism)) {
+		cause = where.Mechanism + ": " + cause
+	}
 	return &Error{Code: code, Text: where.prefix() + cause, Err: err}
 }
 
