@@ -60,6 +60,13 @@ func (a *assignment) stopped() bool {
 	return a.paused || a.byUser
 }
 
+// givenUp says whether the ownership has ended or is about to.
+func (a *assignment) givenUp() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.revoked
+}
+
 // maxRuns bounds the tracker's memory for offsets with holes (24 bytes each).
 const maxRuns = 1 << 18
 

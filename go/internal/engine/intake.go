@@ -197,10 +197,8 @@ func (in *Intake) submit() error {
 	a := in.a
 	a.mu.Lock()
 	if a.revoked {
-		// Given up meanwhile: its records are the next owner's.
 		a.mu.Unlock()
-		in.n, in.count, in.first = 0, 0, in.next
-		in.runs, in.stretch = in.runs[:0], run{}
+		in.drop()
 		return nil
 	}
 	for _, r := range in.runs {
@@ -217,12 +215,23 @@ func (in *Intake) submit() error {
 	in.runs, in.stretch = in.runs[:0], run{}
 	err := in.e.host.Submit(a.id, in.first, in.block, in.n, in.count)
 	if err != nil {
+		if a.givenUp() {
+			in.drop() // the host forgot the assignment in between
+			return nil
+		}
 		return fmt.Errorf("handing over %d records of partition %d: %w", in.count, a.partition, err)
 	}
 	in.block = Block{}
 	in.first = in.next
 	in.n, in.count = 0, 0
 	return nil
+}
+
+// drop forgets the block's records: the partition was given up meanwhile, and
+// they are the next owner's.
+func (in *Intake) drop() {
+	in.n, in.count, in.first = 0, 0, in.next
+	in.runs, in.stretch = in.runs[:0], run{}
 }
 
 // End submits what is left and pauses the partition if it reached a bound.

@@ -277,6 +277,30 @@ func TestRecordsOfAPartitionGivenUpMeanwhileAreDropped(t *testing.T) {
 	})
 }
 
+// The host forgets an assignment between the intake's look at it and the
+// hand-over: no reason to stop.
+func TestARefusalAfterTheRevokeIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := started(t, nil, 0, 1)
+		r.h.onSubmit = func() error {
+			r.h.onSubmit = nil
+			r.e.Revoke([]int32{0})
+			return errors.New("unknown assignment")
+		}
+		r.feed(0, 1, 2)
+		r.feed(1, 1)
+		if s := r.e.Status(); s.HeldRecords != 1 || len(s.Partitions) != 1 {
+			t.Fatalf("%+v", s)
+		}
+		if code, reason := r.finish(); code != 0 {
+			t.Fatal(reason)
+		}
+		if r.h.lent != 0 {
+			t.Fatalf("%d blocks were not given back", r.h.lent)
+		}
+	})
+}
+
 func TestAHostThatRefusesEndsTheEngineAndGetsItsBlockBack(t *testing.T) {
 	for name, set := range map[string]func(*fakeHost){
 		"submit":      func(h *fakeHost) { h.onSubmit = func() error { return errors.New("no room for it") } },

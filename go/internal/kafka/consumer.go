@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,15 @@ type Member struct {
 	client   atomic.Pointer[kgo.Client] // made by the polling goroutine, used by others
 	sink     *engine.Engine
 
+	// polling is held from a poll's start until its records are taken. An
+	// assignment waits for it, so that what was polled before cannot slip into
+	// an ownership that begins after. A revoke does not wait: what is polled
+	// meanwhile of a partition that was given up finds no assignment, and the
+	// others go on during the drain.
+	polling   sync.Mutex
+	cancel    atomic.Pointer[context.CancelFunc] // of the poll under way
+	assigning atomic.Int32                       // assignments that wait for it
+
 	headers []engine.Header // scratch of the polling goroutine
 }
 
@@ -38,12 +48,9 @@ func (c *Member) join(sink *engine.Engine) error {
 	c.sink = sink
 	cl, err := NewConsumer(c.settings,
 		kgo.WithHooks(c.traffic),
-		// Between a poll and AllowRebalance no partition changes hands, so
-		// records of an earlier ownership cannot slip into a later one.
-		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, m map[string][]int32) {
 			c.client.Store(cl) // a callback can come before NewConsumer returned
-			sink.Assign(m[c.topic])
+			c.assigned(sink, m[c.topic])
 		}),
 		kgo.OnPartitionsRevoked(func(_ context.Context, cl *kgo.Client, m map[string][]int32) {
 			c.client.Store(cl) // a callback can come before NewConsumer returned
@@ -63,6 +70,19 @@ func (c *Member) join(sink *engine.Engine) error {
 	}
 	c.client.Store(cl)
 	return nil
+}
+
+// assigned interrupts the poll under way and takes the partitions over between
+// two polls. The client fetches them only afterwards.
+func (c *Member) assigned(sink *engine.Engine, partitions []int32) {
+	c.assigning.Add(1)
+	if cancel := c.cancel.Load(); cancel != nil {
+		(*cancel)()
+	}
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	c.assigning.Add(-1)
+	sink.Assign(partitions)
 }
 
 func (c *Member) offsetsFetched(resp *kmsg.OffsetFetchResponse) {
@@ -91,8 +111,15 @@ func (c *Member) Poll(ctx context.Context, sink *engine.Engine) error {
 		}
 		cl = c.client.Load()
 	}
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.cancel.Store(&cancel)
+	if c.assigning.Load() > 0 {
+		return nil // it may have missed this poll's cancel: let it go first
+	}
 	fetches := cl.PollRecords(ctx, pollRecords)
-	defer cl.AllowRebalance()
 	if fetches.IsClientClosed() {
 		return errors.New("the Kafka client was closed")
 	}
@@ -101,6 +128,9 @@ func (c *Member) Poll(ctx context.Context, sink *engine.Engine) error {
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		if failure != nil {
 			return
+		}
+		if errors.Is(p.Err, context.Canceled) {
+			return // the poll was interrupted
 		}
 		if p.Err != nil {
 			failed = true
@@ -283,7 +313,7 @@ func (c *Member) Leave(ctx context.Context) error {
 // want to.
 func (c *Member) Close() {
 	if cl := c.client.Load(); cl != nil {
-		cl.CloseAllowingRebalance()
+		cl.Close()
 	}
 }
 
