@@ -548,3 +548,29 @@ fn members_without_a_common_assignor_are_refused() {
     }
     stop(&mut first);
 }
+
+/// A broker that keeps classic and new members apart refuses whoever comes
+/// second.
+#[test]
+fn a_group_of_the_other_protocol_is_refused() {
+    if let Some(side) = child_side() {
+        return member(&side);
+    }
+    let test = "a_group_of_the_other_protocol_is_refused";
+    let cluster =
+        Cluster::builder().property("group.consumer.migration.policy", "disabled").start();
+    let (classic, consumer) = ([("group.protocol", "classic")], [("group.protocol", "consumer")]);
+    for (first, second) in [(classic, consumer), (consumer, classic)] {
+        let mut group = Group::new(&first);
+        group.tool = cluster.tool();
+        group.tool.create(&group.member.topic, PARTITIONS).unwrap();
+        group.member.brokers = cluster.bootstrap();
+        let mut member = group.join(test, &[]);
+        group.settled(1);
+        let other = group.join_with(test, &[], &second);
+        let failure: Failure = other.wait_event("refused", SOON).data();
+        assert_eq!(ErrorKind::from_code(failure.code), ErrorKind::Group, "{}", failure.text);
+        assert!(failure.text.contains(&group.member.group), "{}", failure.text);
+        stop(&mut member);
+    }
+}

@@ -446,6 +446,23 @@ fn missing_rights_name_topic_group_or_dead_letter_topic() {
 }
 
 #[test]
+fn a_group_of_another_kind_is_refused() {
+    let _turn = turn();
+    let f = Fixture::new();
+    let tool = f.broker.tool();
+    let consumer = || Options::new().kafka_option("group.protocol", "consumer");
+    for (kind, name) in [("share", "share group"), ("connect", "connect")] {
+        for options in [Options::new(), consumer()] {
+            let case = f.case(Listener::Plaintext, options);
+            tool.occupy(&case.group, &f.topic, kind).unwrap();
+            case.refused(ErrorKind::Group, &[&case.group, "taken", name]);
+        }
+    }
+    f.plain().works();
+    f.case(Listener::Plaintext, consumer()).works();
+}
+
+#[test]
 fn addresses_where_no_kafka_is() {
     let _turn = turn();
     let f = Fixture::new();
