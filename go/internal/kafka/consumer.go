@@ -212,6 +212,7 @@ func finalForGroup(err error) bool {
 		kerr.GroupMaxSizeReached,
 		kerr.FencedInstanceID, // another process took this group.instance.id
 		kerr.UnreleasedInstanceID,
+		kerr.GroupIDNotFound, // a join makes the group unless it is one of another kind
 		kerr.UnsupportedAssignor,
 		kerr.UnsupportedVersion,
 	} {

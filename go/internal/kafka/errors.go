@@ -166,7 +166,9 @@ func classifyBroker(e *kerr.Error, err error) (int32, string) {
 		return CodeGroup, "session.timeout.ms lies outside of the broker's group.min.session.timeout.ms and group.max.session.timeout.ms" + detail
 	case kerr.FencedInstanceID, kerr.UnreleasedInstanceID:
 		return CodeGroup, "another member uses the same group.instance.id" + detail
-	case kerr.InvalidGroupID, kerr.UnsupportedAssignor, kerr.GroupIDNotFound,
+	case kerr.GroupIDNotFound:
+		return CodeGroup, "the group is used with another protocol or is one of another kind: change group.protocol or the group" + detail
+	case kerr.InvalidGroupID, kerr.UnsupportedAssignor,
 		kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.FencedMemberEpoch,
 		kerr.UnsupportedVersion:
 		if e == kerr.UnsupportedVersion {
