@@ -1,4 +1,5 @@
 //! Broken input from good input, the same at every run.
+#![allow(dead_code, reason = "each including test uses a part of it")]
 
 /// A source of mutations.
 pub(crate) struct Mutator(u64);
