@@ -454,7 +454,16 @@ fn a_group_of_another_kind_is_refused() {
     for (kind, name) in [("share", "share group"), ("connect", "connect")] {
         for options in [Options::new(), consumer()] {
             let case = f.case(Listener::Plaintext, options);
-            tool.occupy(&case.group, &f.topic, kind).unwrap();
+            // The coordinator's topic is made at its first use.
+            wait_until("the coordinator", SOON, || {
+                match tool.occupy(&case.group, &f.topic, kind) {
+                    Err(e) if e.kafka == "COORDINATOR_NOT_AVAILABLE" => false,
+                    done => {
+                        done.unwrap();
+                        true
+                    }
+                }
+            });
             case.refused(ErrorKind::Group, &[&case.group, "taken", name]);
         }
     }
