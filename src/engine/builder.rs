@@ -194,7 +194,17 @@ impl Common {
         let observer = Observer::new(engine, host.clone(), executor.clone(), identity, limit.clone());
         host.observe(&observer);
         let registration = match &self.metrics {
-            Some(metrics) => Some(metrics.register_engine("engine", observer.clone())?),
+            Some(metrics) => match metrics.register_engine("engine", observer.clone()) {
+                Ok(registration) => Some(registration),
+                Err(e) => {
+                    drop((observer, executor, runtime));
+                    if engine.free().is_ok() {
+                        // SAFETY: the engine was freed and calls no more.
+                        unsafe { Host::reclaim(&table) };
+                    }
+                    return Err(e);
+                }
+            },
             None => None,
         };
         Ok(Llingr::new(Parts {

@@ -428,3 +428,6 @@ unsafe extern "C" fn buffer_free(ctx: *mut c_void, buffer: *mut sys::llingr_buff
         }
     });
 }
+
+#[cfg(test)]
+mod tests;

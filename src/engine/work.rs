@@ -411,7 +411,9 @@ impl Dispatch {
             return Err((Refused::UnknownAssignment, block));
         };
         let handed = Tick::now();
-        let mut entries = Vec::with_capacity(count as usize);
+        // A wrong count is found out below; it must not size an allocation.
+        let most = block.bytes().len() / size_of::<super::sys::llingr_record>();
+        let mut entries = Vec::with_capacity((count as usize).min(most));
         // Nothing is queued before the whole block has been checked.
         let mut at = 0;
         let bytes = block.bytes();

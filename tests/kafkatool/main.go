@@ -87,6 +87,7 @@ var operations = map[string]operation{
 	"describe_group":  op(describeGroup),
 	"delete_group":    op(deleteGroup),
 	"share_offsets":   op(shareOffsets),
+	"occupy":          op(occupy),
 }
 
 func main() {

@@ -211,6 +211,12 @@ impl Tool {
         self.call_done("delete_group", json!({ "group": group }))
     }
 
+    /// Makes a group one of another kind, `share` or `connect`, by a member that
+    /// stays for its session timeout.
+    pub(crate) fn occupy(&self, group: &str, topic: &str, kind: &str) -> ToolResult<()> {
+        self.call_done("occupy", json!({ "group": group, "topic": topic, "kind": kind }))
+    }
+
     /// A share group's start offset for each partition of a topic; -1 where
     /// it has none.
     pub(crate) fn share_offsets(&self, group: &str, topic: &str) -> ToolResult<Vec<i64>> {

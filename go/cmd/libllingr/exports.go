@@ -9,6 +9,7 @@ import "C"
 import (
 	"fmt"
 	"sync"
+	"time"
 	"unicode/utf8"
 	"unsafe"
 
@@ -19,6 +20,13 @@ import (
 
 // inputMax bounds what an export reads: larger input is a mistake.
 const inputMax = 64 << 20
+
+// How long a host function may take (oauth_token, the slowest, may take 20 s),
+// and how long llingr_engine_free waits for one.
+const (
+	hostCallMax = 25 * time.Second
+	freeWait    = 5 * time.Second
+)
 
 var (
 	mu      sync.Mutex // of the two below
@@ -211,11 +219,13 @@ func llingr_engine_free(e *C.llingr_error) C.int32_t {
 
 //export llingr_buffer_free
 func llingr_buffer_free(b *C.llingr_buffer) {
-	if b == nil || b.ptr == nil {
-		return
-	}
-	C.free(unsafe.Pointer(b.ptr))
-	b.ptr, b.len = nil, 0
+	guarded(nil, func() error {
+		if b != nil && b.ptr != nil {
+			C.free(unsafe.Pointer(b.ptr))
+			b.ptr, b.len = nil, 0
+		}
+		return nil
+	})
 }
 
 //export llingr_devbroker_start

@@ -75,11 +75,14 @@ import (
 
 // cHost calls the functions of a llingr_host. The struct is a copy in C
 // memory, so that no Go pointer stands where C could keep it.
+//
+// The Kafka client's goroutines may outlive the engine for a moment and still
+// log: each call passes the gate, which closes before the host goes away.
 type cHost struct {
 	h        *C.llingr_host
 	events   *C.llingr_event // array of eventsMax, used by the pump alone
 	hasToken bool
-	// client guards what the Kafka client's goroutines call: Log and Token.
+	// client guards what goroutines of Kafka clients call: Log, Produced and Token.
 	// All other calls come from the engine, which has ended before free.
 	client gate
 }
@@ -200,6 +203,10 @@ func (h *cHost) Pause(assignment uint32, paused bool) error {
 }
 
 func (h *cHost) Produced(token uint64, code int32, text string) {
+	if !h.client.enter() {
+		return
+	}
+	defer h.client.leave()
 	p, n := bytesOf(text)
 	C.llingr_call_produced(h.h, C.uint64_t(token), C.int32_t(code), p, n)
 }
@@ -228,7 +235,7 @@ func (h *cHost) HasToken() bool { return h.hasToken }
 
 // Token asks the host for a token, as JSON.
 func (h *cHost) Token() ([]byte, error) {
-	if !h.HasToken() {
+	if !h.hasToken {
 		return nil, errors.New("the host has no token callback")
 	}
 	if !h.client.enter() {

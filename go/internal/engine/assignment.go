@@ -54,6 +54,20 @@ func (a *assignment) drainedEnough(b Bounds) bool {
 		a.track.span() <= b.PartitionSpan/2 && uint64(len(a.track.runs)-a.track.head) <= maxRuns/2
 }
 
+// stopped says whether the client is not to fetch the partition.
+func (a *assignment) stopped() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.paused || a.byUser
+}
+
+// givenUp says whether the ownership has ended or is about to.
+func (a *assignment) givenUp() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.revoked
+}
+
 // maxRuns bounds the tracker's memory for offsets with holes (24 bytes each).
 const maxRuns = 1 << 18
 

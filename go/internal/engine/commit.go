@@ -49,7 +49,9 @@ func (e *Engine) commit(owned []*assignment, occasion string) {
 		if e.cfg.CommitMetadata {
 			c.Metadata = encodeFinished(a.track, e.cfg.MetadataLimit)
 		}
-		moved := c.Position >= 0 && (c.Position > a.committed || (c.Position == a.committed && c.Metadata != a.committedMeta))
+		// Below what was committed is a position whose log was cut or made
+		// anew before this assignment: the old one would skip what comes.
+		moved := c.Position >= 0 && (c.Position != a.committed || c.Metadata != a.committedMeta)
 		if moved {
 			a.sent = place{c.Position, c.Metadata}
 		}

@@ -71,6 +71,7 @@ type Engine struct {
 	passDone    uint64
 	passCond    *sync.Cond
 
+	switchMu    sync.Mutex // of switchFetching; taken before mu
 	commitMu    sync.Mutex
 	commits     atomic.Uint64
 	commitFails atomic.Uint64
@@ -135,7 +136,7 @@ func (e *Engine) Start() error {
 		return ErrStarted
 	}
 	e.started = true
-	e.setState(StateJoining, "")
+	e.settle()
 	e.pumps.Add(2)
 	go e.guard("event pump", e.pumpEvents)
 	go e.guard("committer", e.commitLoop)
@@ -146,12 +147,19 @@ func (e *Engine) Start() error {
 // guard turns a panic of one of the engine's goroutines into an emergency stop.
 func (e *Engine) guard(what string, f func()) {
 	defer e.pumps.Done()
-	defer func() {
-		if p := recover(); p != nil {
-			e.emergency(codePanic, fmt.Sprintf("panic in the %s: %v", what, p))
-		}
-	}()
+	defer e.caught("the " + what)
 	f()
+}
+
+// caught turns a panic into an emergency stop; to be deferred.
+func (e *Engine) caught(what string) {
+	if p := recover(); p != nil {
+		text := fmt.Sprintf("panic in %s: %v", what, p)
+		if e.dead.Err() != nil {
+			e.log(LogError, "%s", text) // too late to change how the engine ended
+		}
+		e.emergency(codePanic, text)
+	}
 }
 
 // setState is called with mu held.
@@ -166,7 +174,7 @@ func (e *Engine) setState(s State, cause string) {
 // settle sets the state that follows from assignment and pause; mu held.
 func (e *Engine) settle() {
 	switch {
-	case e.state >= StateDraining:
+	case !e.started || e.state >= StateDraining:
 	case e.userPaused:
 		e.setState(StatePaused, "paused by the application")
 	case len(e.byPartition) == 0:
@@ -302,6 +310,7 @@ func (e *Engine) emergency(code int32, reason string) {
 
 // leave drains what is owned, commits and leaves the group.
 func (e *Engine) leave() {
+	defer e.caught("leaving the group")
 	ctx, cancel := context.WithTimeout(e.dead, e.cfg.DrainTimeout+leaveTimeout)
 	defer cancel()
 	if err := e.source.Leave(ctx); err != nil && e.dead.Err() == nil {
@@ -322,14 +331,18 @@ func (e *Engine) end() {
 	for _, a := range e.byID {
 		left = append(left, a)
 	}
-	clear(e.byID)
 	clear(e.byPartition)
 	e.mu.Unlock()
 	for _, a := range left {
 		_ = e.host.Revoke(a.id)
-		_ = e.host.Released(a.id)
 	}
-	e.source.Close()
+	e.release(left)
+	if b := &e.intake.block; b.Data != nil {
+		// An intake that failed still holds its block.
+		e.host.ReleaseBlock(*b)
+		*b = Block{}
+	}
+	e.closeSource()
 	e.pumps.Wait()
 	e.mu.Lock()
 	code, reason := int32(0), GracefulReason
@@ -342,6 +355,11 @@ func (e *Engine) end() {
 	e.mu.Unlock()
 	e.host.Ended(code, reason)
 	close(e.done)
+}
+
+func (e *Engine) closeSource() {
+	defer e.caught("closing the Kafka client")
+	e.source.Close()
 }
 
 // Done is closed after the host heard of the end.

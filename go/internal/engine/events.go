@@ -17,6 +17,8 @@ const (
 // pumpEvents takes the host's reports until the engine is dead. It is the only
 // goroutine that waits inside the host for them.
 func (e *Engine) pumpEvents() {
+	// Also after a panic: a revoke that waits for a pass must not wait for ever.
+	defer e.passFinished(^uint64(0))
 	events := make([]Event, eventsMax)
 	for e.dead.Err() == nil {
 		asked := e.passAsked.Load()
@@ -39,7 +41,6 @@ func (e *Engine) pumpEvents() {
 			e.passFinished(asked)
 		}
 	}
-	e.passFinished(^uint64(0))
 }
 
 func (e *Engine) handle(ev *Event) {
@@ -72,30 +73,29 @@ func (e *Engine) recordsEnded(ev *Event) {
 	b := e.bounds()
 	a.mu.Lock()
 	err := a.track.done(ev.First, ev.Count)
+	// A release that came between has taken them from the totals already.
+	count, size := min(ev.Count, a.held), min(ev.Bytes, a.heldBytes)
 	if err == nil {
-		a.held -= min(ev.Count, a.held)
-		a.heldBytes -= min(ev.Bytes, a.heldBytes)
+		a.held -= count
+		a.heldBytes -= size
 		a.lastProgress = time.Now()
 	}
 	resume := a.paused && !a.revoked && a.drainedEnough(b)
 	if resume {
 		a.paused = false
 	}
-	byUser := a.byUser
 	a.mu.Unlock()
 	if err != nil {
 		e.Emergency(fmt.Sprintf("partition %d of %s: %v", a.partition, e.cfg.Topic, err))
 		return
 	}
-	records := e.heldRecords.Add(-int64(ev.Count))
-	bytes := e.heldBytes.Add(-int64(ev.Bytes))
+	records := e.heldRecords.Add(-int64(count))
+	bytes := e.heldBytes.Add(-int64(size))
 	if resume {
 		if e.boundPauses.Add(^uint64(0)) == 0 {
 			e.urgent.Store(false)
 		}
-		if !byUser {
-			e.source.Resume([]int32{a.partition})
-		}
+		e.switchFetching([]int32{a.partition})
 	}
 	if records < int64(e.cfg.Bounds.Records) && bytes < int64(e.cfg.Bounds.Bytes) {
 		select {

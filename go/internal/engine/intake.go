@@ -196,6 +196,11 @@ func (in *Intake) submit() error {
 	}
 	a := in.a
 	a.mu.Lock()
+	if a.revoked {
+		a.mu.Unlock()
+		in.drop()
+		return nil
+	}
 	for _, r := range in.runs {
 		a.track.deliver(r.offset, r.count)
 	}
@@ -210,12 +215,23 @@ func (in *Intake) submit() error {
 	in.runs, in.stretch = in.runs[:0], run{}
 	err := in.e.host.Submit(a.id, in.first, in.block, in.n, in.count)
 	if err != nil {
+		if a.givenUp() {
+			in.drop() // the host forgot the assignment in between
+			return nil
+		}
 		return fmt.Errorf("handing over %d records of partition %d: %w", in.count, a.partition, err)
 	}
 	in.block = Block{}
 	in.first = in.next
 	in.n, in.count = 0, 0
 	return nil
+}
+
+// drop forgets the block's records: the partition was given up meanwhile, and
+// they are the next owner's.
+func (in *Intake) drop() {
+	in.n, in.count, in.first = 0, 0, in.next
+	in.runs, in.stretch = in.runs[:0], run{}
 }
 
 // End submits what is left and pauses the partition if it reached a bound.
@@ -239,7 +255,7 @@ func (in *Intake) End() error {
 	a.mu.Unlock()
 	if pause {
 		in.e.urgent.Store(true)
-		in.e.source.Pause([]int32{a.partition})
+		in.e.switchFetching([]int32{a.partition})
 		in.e.log(LogDebug, "partition %d reached its bound and is paused", a.partition)
 	}
 	return nil

@@ -8,10 +8,24 @@ import (
 
 // Assign takes over partitions. Records may follow at once.
 func (e *Engine) Assign(partitions []int32) {
+	defer e.caught("an assignment")
+	if err := e.adopt(partitions); err != nil {
+		e.Emergency(err.Error())
+		return
+	}
+	// The client keeps its pauses over a rebalance: what an earlier ownership
+	// left there goes, what the user asked for comes.
+	e.switchFetching(partitions)
+	if len(partitions) > 0 {
+		e.log(LogInfo, "assigned partitions %v of %s", sorted(partitions), e.cfg.Topic)
+	}
+}
+
+func (e *Engine) adopt(partitions []int32) error {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.lastRebal = time.Now()
 	e.rebalances.Add(1)
-	var pause []int32
 	for _, p := range partitions {
 		if e.byPartition[p] != nil || e.dead.Err() != nil {
 			continue
@@ -29,25 +43,39 @@ func (e *Engine) Assign(partitions []int32) {
 			e.counters[p] = a.counters
 		}
 		if err := e.host.Assigned(a.id, p); err != nil {
-			e.mu.Unlock()
-			e.Emergency(fmt.Sprintf("the host refused partition %d: %v", p, err))
-			return
+			return fmt.Errorf("the host refused partition %d: %w", p, err)
 		}
 		e.byPartition[p] = a
 		e.byID[a.id] = a
 		if a.byUser {
-			pause = append(pause, p)
 			_ = e.host.Pause(a.id, true)
 		}
 	}
 	e.reshare()
 	e.settle()
-	e.mu.Unlock()
-	if len(pause) > 0 {
-		e.source.Pause(pause)
+	return nil
+}
+
+// switchFetching makes the client fetch the partitions or not, as their state
+// asks. The state is read and the client told under one lock: of two changes
+// at once the client hears the later one last, and a pause cannot be left
+// behind at a partition that nobody will resume.
+func (e *Engine) switchFetching(partitions []int32) {
+	e.switchMu.Lock()
+	defer e.switchMu.Unlock()
+	var stop, resume []int32
+	for _, p := range partitions {
+		if a := e.lookup(p); a != nil && a.stopped() {
+			stop = append(stop, p)
+		} else {
+			resume = append(resume, p)
+		}
 	}
-	if len(partitions) > 0 {
-		e.log(LogInfo, "assigned partitions %v of %s", sorted(partitions), e.cfg.Topic)
+	if len(stop) > 0 {
+		e.source.Pause(stop)
+	}
+	if len(resume) > 0 {
+		e.source.Resume(resume)
 	}
 }
 
@@ -64,6 +92,7 @@ func (e *Engine) Committed(partition int32, offset int64, metadata string) {
 	if a == nil || offset < 0 {
 		return
 	}
+	defer e.caught("reading a commit")
 	ranges, err := decodeFinished(metadata, offset)
 	if err != nil {
 		e.log(LogWarn, "partition %d of %s: %v; records that had finished above offset %d run again", partition, e.cfg.Topic, err, offset)
@@ -82,11 +111,14 @@ func (e *Engine) Committed(partition int32, offset int64, metadata string) {
 // Revoke gives partitions up in order: no further record of theirs starts, the
 // running ones are waited for, what ended is committed. Others keep running.
 func (e *Engine) Revoke(partitions []int32) {
+	defer e.caught("a revoke")
+	e.forgetPauses(partitions)
 	gone := e.detach(partitions)
 	if len(gone) == 0 {
 		return
 	}
 	e.draining.Add(1)
+	defer e.draining.Add(-1)
 	deadline := time.Now().Add(e.cfg.DrainTimeout)
 	for _, a := range gone {
 		if err := e.host.Revoke(a.id); err != nil {
@@ -100,7 +132,6 @@ func (e *Engine) Revoke(partitions []int32) {
 		}
 	}
 	e.awaitPass()
-	e.draining.Add(-1)
 	if e.dead.Err() == nil {
 		e.commit(gone, "revoke")
 	}
@@ -129,6 +160,8 @@ func (e *Engine) drain(a *assignment, deadline time.Time) int {
 // Lose drops partitions that this member no longer owns: another may have them
 // already, so no handler is waited for and nothing is committed.
 func (e *Engine) Lose(partitions []int32) {
+	defer e.caught("the loss of partitions")
+	e.forgetPauses(partitions)
 	gone := e.detach(partitions)
 	for _, a := range gone {
 		_ = e.host.Revoke(a.id)
@@ -145,6 +178,16 @@ func (e *Engine) Lose(partitions []int32) {
 	}
 }
 
+// forgetPauses drops the user's pauses of single partitions: they end with the
+// ownership.
+func (e *Engine) forgetPauses(partitions []int32) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range partitions {
+		delete(e.pausedParts, p)
+	}
+}
+
 // detach marks assignments as revoked and takes them from intake's sight. They
 // stay known by id, so that their events still count.
 func (e *Engine) detach(partitions []int32) []*assignment {
@@ -154,7 +197,6 @@ func (e *Engine) detach(partitions []int32) []*assignment {
 		e.rebalances.Add(1)
 	}
 	var gone []*assignment
-	var resume []int32
 	for _, p := range partitions {
 		a := e.byPartition[p]
 		if a == nil {
@@ -164,9 +206,6 @@ func (e *Engine) detach(partitions []int32) []*assignment {
 		gone = append(gone, a)
 		a.mu.Lock()
 		a.revoked = true
-		if a.paused || a.byUser {
-			resume = append(resume, p)
-		}
 		if a.paused {
 			a.paused = false
 			if e.boundPauses.Add(^uint64(0)) == 0 {
@@ -178,11 +217,6 @@ func (e *Engine) detach(partitions []int32) []*assignment {
 	e.reshare()
 	e.settle()
 	e.mu.Unlock()
-	// A pause of a partition that comes back later must not outlive this
-	// ownership: nobody would be there to resume it.
-	if len(resume) > 0 {
-		e.source.Resume(resume)
-	}
 	return gone
 }
 
@@ -280,25 +314,15 @@ func (e *Engine) Pause(partition int32, paused bool) error {
 	}
 	e.settle()
 	e.mu.Unlock()
-	var stop, resume []int32
+	changed := make([]int32, 0, len(change))
 	for _, a := range change {
 		_ = e.host.Pause(a.id, paused)
 		a.mu.Lock()
 		a.byUser = paused
-		bound := a.paused
 		a.mu.Unlock()
-		if paused {
-			stop = append(stop, a.partition)
-		} else if !bound {
-			resume = append(resume, a.partition)
-		}
+		changed = append(changed, a.partition)
 	}
-	if len(stop) > 0 {
-		e.source.Pause(stop)
-	}
-	if len(resume) > 0 {
-		e.source.Resume(resume)
-	}
+	e.switchFetching(changed)
 	return nil
 }
 

@@ -20,9 +20,14 @@ var errRecord = errors.New("the record's lengths do not fit its bytes")
 // against the bytes that are there.
 func DecodeRecord(b []byte) (Record, error) {
 	var r Record
-	if len(b) < recordHead || int64(binary.NativeEndian.Uint32(b)) > int64(len(b)) {
+	if len(b) < recordHead {
 		return r, errRecord
 	}
+	size := binary.NativeEndian.Uint32(b)
+	if size < recordHead || int64(size) > int64(len(b)) {
+		return r, errRecord
+	}
+	b = b[:size]
 	keyLen := int32(binary.NativeEndian.Uint32(b[4:]))
 	valueLen := int32(binary.NativeEndian.Uint32(b[8:]))
 	headers := binary.NativeEndian.Uint32(b[12:])

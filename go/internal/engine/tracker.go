@@ -90,7 +90,8 @@ func (t *tracker) reserve(end uint64) {
 }
 
 // done marks count records from first as ended and moves the position. It
-// refuses what was never delivered or has ended before.
+// refuses what was never delivered or has ended before, and then changes
+// nothing.
 func (t *tracker) done(first, count uint64) error {
 	end := first + count
 	if count == 0 || end < first || first < t.base || end > t.next {
@@ -102,6 +103,7 @@ func (t *tracker) done(first, count uint64) error {
 		n := min(64-low, end-seq)
 		m := (^uint64(0) >> (64 - n)) << low
 		if *word&m != 0 {
+			t.reopen(first, seq)
 			return fmt.Errorf("record %d reported as ended twice", seq+uint64(bits.TrailingZeros64((*word&m)>>low)))
 		}
 		*word |= m
@@ -112,6 +114,13 @@ func (t *tracker) done(first, count uint64) error {
 		t.advance()
 	}
 	return nil
+}
+
+// reopen undoes the marks of a refused call.
+func (t *tracker) reopen(first, end uint64) {
+	for seq := first; seq < end; seq++ {
+		t.bits[(seq>>6)&t.mask] &^= 1 << (seq & 63)
+	}
 }
 
 // advance moves base over the ended prefix and clears the words it leaves.

@@ -121,7 +121,7 @@ func (c *checker) brokerError(addr string, err error) *Error {
 	if isHangup(err) && !refused {
 		return &Error{Code: CodeAuth, Err: err, Text: fmt.Sprintf("broker %s: %s", addr, c.settings.hangupHint(c.answers.answered(addr)))}
 	}
-	return Classify(err, Where{Broker: addr})
+	return Classify(err, Where{Broker: addr, Mechanism: c.settings.mechanismName()})
 }
 
 // protocolWithTLS is the security.protocol that adds TLS to the present one.
@@ -130,6 +130,14 @@ func (s *Settings) protocolWithTLS() string {
 		return protocolSASLSSL
 	}
 	return protocolSSL
+}
+
+// mechanismName is Kafka's name of the login, empty without one.
+func (s *Settings) mechanismName() string {
+	if s.security.mechanism == nil {
+		return ""
+	}
+	return s.security.mechanism.Name()
 }
 
 // isHangup tells whether the other side closed an established connection.
@@ -270,6 +278,7 @@ func (c *checker) repeat(ctx context.Context, tries int, where Where, attempt fu
 // cluster may have told of brokers that cannot be reached from here, as when
 // advertised.listeners is wrong.
 func (c *checker) requestError(err error, where Where) *Error {
+	where.Mechanism = c.settings.mechanismName()
 	e := Classify(err, where)
 	if e.Code == CodeUnreachable {
 		e.Text += "; the bootstrap broker answered, but a broker that it named did not: check advertised.listeners"

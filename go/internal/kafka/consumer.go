@@ -27,6 +27,15 @@ type Member struct {
 	sink     *engine.Engine
 	closing  sync.Once
 
+	// polling is held from a poll's start until its records are taken. An
+	// assignment waits for it, so that what was polled before cannot slip into
+	// an ownership that begins after. A revoke does not wait: what is polled
+	// meanwhile of a partition that was given up finds no assignment, and the
+	// others go on during the drain.
+	polling   sync.Mutex
+	cancel    atomic.Pointer[context.CancelFunc] // of the poll under way
+	assigning atomic.Int32                       // assignments that wait for it
+
 	headers []engine.Header // scratch of the polling goroutine
 }
 
@@ -41,12 +50,9 @@ func (c *Member) join(sink *engine.Engine) error {
 	cl, err := NewConsumer(c.settings,
 		kgo.WithHooks(c.traffic),
 		kgo.WithPools(&fetchPools{}),
-		// Between a poll and AllowRebalance no partition changes hands, so
-		// records of an earlier ownership cannot slip into a later one.
-		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(func(_ context.Context, cl *kgo.Client, m map[string][]int32) {
 			c.client.Store(cl) // a callback can come before NewConsumer returned
-			sink.Assign(m[c.topic])
+			c.assigned(sink, m[c.topic])
 		}),
 		kgo.OnPartitionsRevoked(func(_ context.Context, cl *kgo.Client, m map[string][]int32) {
 			c.client.Store(cl) // a callback can come before NewConsumer returned
@@ -66,6 +72,19 @@ func (c *Member) join(sink *engine.Engine) error {
 	}
 	c.client.Store(cl)
 	return nil
+}
+
+// assigned interrupts the poll under way and takes the partitions over between
+// two polls. The client fetches them only afterwards.
+func (c *Member) assigned(sink *engine.Engine, partitions []int32) {
+	c.assigning.Add(1)
+	if cancel := c.cancel.Load(); cancel != nil {
+		(*cancel)()
+	}
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	c.assigning.Add(-1)
+	sink.Assign(partitions)
 }
 
 func (c *Member) offsetsFetched(resp *kmsg.OffsetFetchResponse) {
@@ -94,8 +113,15 @@ func (c *Member) Poll(ctx context.Context, sink *engine.Engine) error {
 		}
 		cl = c.client.Load()
 	}
+	c.polling.Lock()
+	defer c.polling.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.cancel.Store(&cancel)
+	if c.assigning.Load() > 0 {
+		return nil // it may have missed this poll's cancel: let it go first
+	}
 	fetches := cl.PollRecords(ctx, pollRecords)
-	defer cl.AllowRebalance()
 	if fetches.IsClientClosed() {
 		return errors.New("the Kafka client was closed")
 	}
@@ -104,6 +130,9 @@ func (c *Member) Poll(ctx context.Context, sink *engine.Engine) error {
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		if failure != nil {
 			return
+		}
+		if errors.Is(p.Err, context.Canceled) {
+			return // the poll was interrupted
 		}
 		if p.Err != nil {
 			failed = true
@@ -189,6 +218,7 @@ func finalForGroup(err error) bool {
 		kerr.GroupMaxSizeReached,
 		kerr.FencedInstanceID, // another process took this group.instance.id
 		kerr.UnreleasedInstanceID,
+		kerr.GroupIDNotFound, // a join makes the group unless it is one of another kind
 		kerr.UnsupportedAssignor,
 		kerr.UnsupportedVersion,
 	} {
@@ -292,7 +322,7 @@ func (c *Member) Close() {
 	if cl := c.client.Load(); cl != nil {
 		// A second close of the client would start a goroutine that leaves the
 		// group again, and nobody would wait for it.
-		c.closing.Do(cl.CloseAllowingRebalance)
+		c.closing.Do(cl.Close)
 	}
 }
 

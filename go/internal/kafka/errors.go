@@ -65,6 +65,8 @@ type Where struct {
 	Partition    int32
 	HasPartition bool
 	Group        string
+	// Mechanism is that of the login; mentioned when the login is refused.
+	Mechanism string
 }
 
 // prefix renders the place as the beginning of a message.
@@ -100,6 +102,9 @@ func Classify(err error, where Where) *Error {
 		return known
 	}
 	code, cause := classify(err)
+	if where.Mechanism != "" && (errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism)) {
+		cause = where.Mechanism + ": " + cause
+	}
 	return &Error{Code: code, Text: where.prefix() + cause, Err: err}
 }
 
@@ -162,7 +167,9 @@ func classifyBroker(e *kerr.Error, err error) (int32, string) {
 		return CodeGroup, "session.timeout.ms lies outside of the broker's group.min.session.timeout.ms and group.max.session.timeout.ms" + detail
 	case kerr.FencedInstanceID, kerr.UnreleasedInstanceID:
 		return CodeGroup, "another member uses the same group.instance.id" + detail
-	case kerr.InvalidGroupID, kerr.UnsupportedAssignor, kerr.GroupIDNotFound,
+	case kerr.GroupIDNotFound:
+		return CodeGroup, "the group is used with another protocol or is one of another kind: change group.protocol or the group" + detail
+	case kerr.InvalidGroupID, kerr.UnsupportedAssignor,
 		kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.FencedMemberEpoch,
 		kerr.UnsupportedVersion:
 		if e == kerr.UnsupportedVersion {
