@@ -75,7 +75,9 @@ fn killed_under_load(asynchronous: bool) {
         journal.wait_ended(before + 3_000, SOON);
         if round > 0 {
             // A commit of this process, above the stuck records.
-            wait_until("a commit", SOON, || committed_places(&tool, &group, &topic).len() > had.len());
+            wait_until("a commit", SOON, || {
+                committed_places(&tool, &group, &topic).len() > had.len()
+            });
         }
         member.kill9();
         let committed = committed_places(&tool, &group, &topic);
@@ -123,8 +125,11 @@ fn a_broker_killed_and_restarted_under_load_costs_nothing() {
     let (topic, group) = names();
     tool.create(&topic, 3).unwrap();
     let journal = Journal::new();
-    let spec = Spec::new(&cluster.bootstrap(), &topic, &group, &journal)
-        .load(Load { seed: 1, max_micros: 2_000, ..Load::default() });
+    let spec = Spec::new(&cluster.bootstrap(), &topic, &group, &journal).load(Load {
+        seed: 1,
+        max_micros: 2_000,
+        ..Load::default()
+    });
     let member = Member::start(&spec);
     member.wait_assigned(3);
     let producing = tool

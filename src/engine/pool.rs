@@ -6,8 +6,9 @@
 //! many as there are records. The timer's watch corrects the guess when a
 //! handler blocks that used to be short.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -16,9 +17,9 @@ use llingr_nexus::ProcessHandler;
 use super::block::{OwnedRecord, POISON, RecordView};
 use super::events::Shard;
 use super::guard::{InHandler, contained};
+use super::lanes::Waiting;
 use super::retry::Verdict;
 use super::runner::{Fate, Outcome, Runner, count_failure};
-use super::lanes::Waiting;
 use super::work::{Active, Assignment, Batch, MayStart, Running, Single, Tick, Work};
 
 /// Work that one thread is left alone with.
@@ -36,9 +37,27 @@ const CHAIN: u32 = 16;
 
 struct State {
     idle: Vec<usize>,
-    threads: Vec<(Thread, Arc<AtomicBool>)>,
+    threads: Vec<(Thread, Arc<Slot>)>,
     handles: Vec<JoinHandle<()>>,
     refused: bool,
+}
+
+/// What the pool and one of its threads share.
+#[derive(Default)]
+struct Slot {
+    woken: AtomicBool,
+    /// Where the system tells whether the thread runs or waits.
+    stat: OnceLock<PathBuf>,
+}
+
+impl Slot {
+    /// Whether the thread waits for a core: it is not blocked then, just slow
+    /// to get on. False where the system does not tell.
+    fn is_runnable(&self) -> bool {
+        let Some(stat) = self.stat.get() else { return false };
+        let Ok(text) = std::fs::read_to_string(stat) else { return false };
+        text.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('R'))
+    }
 }
 
 pub(crate) struct Pool {
@@ -132,12 +151,7 @@ impl Pool {
             self.wake(unclaimed);
             return true;
         }
-        let now = Tick::now();
-        let events = &self.runner.dispatch.events;
-        let blocked = events
-            .shards()
-            .filter(|s| s.running.as_ref().is_some_and(|r| now.duration_since(r.since) > BLOCKED))
-            .count();
+        let blocked = self.blocked();
         // Doubling, so that a burst of long handlers is met within a few ticks
         // and a single blocked one costs a single thread.
         let busy = awake.saturating_sub(blocked);
@@ -145,6 +159,25 @@ impl Pool {
             self.wake((self.cores - busy).max(blocked).min(unclaimed));
         }
         true
+    }
+
+    /// Threads whose handler runs for long without using a core.
+    fn blocked(&self) -> usize {
+        let now = Tick::now();
+        let events = &self.runner.dispatch.events;
+        let suspects: Vec<usize> = events
+            .shards()
+            .enumerate()
+            .filter(|(_, s)| {
+                s.running.as_ref().is_some_and(|r| now.duration_since(r.since) > BLOCKED)
+            })
+            .map(|(index, _)| index)
+            .collect();
+        let slots: Vec<Arc<Slot>> = {
+            let state = self.state.lock().expect(POISON);
+            suspects.iter().filter_map(|&i| Some(state.threads.get(i)?.1.clone())).collect()
+        };
+        slots.iter().filter(|slot| !slot.is_runnable()).count()
     }
 
     fn wake(self: &Arc<Self>, wanted: usize) {
@@ -157,8 +190,8 @@ impl Pool {
         for _ in 0..wanted.min(room) {
             if let Some(index) = state.idle.pop() {
                 self.awake.fetch_add(1, Ordering::SeqCst);
-                let (thread, flag) = &state.threads[index];
-                flag.store(true, Ordering::Release);
+                let (thread, slot) = &state.threads[index];
+                slot.woken.store(true, Ordering::Release);
                 thread.unpark();
             } else if state.threads.len() < self.max_threads {
                 if !self.spawn(&mut state) {
@@ -176,15 +209,16 @@ impl Pool {
         }
         let index = state.threads.len();
         let pool = self.clone();
-        let flag = Arc::new(AtomicBool::new(true));
-        let own = flag.clone();
+        let slot = Arc::new(Slot::default());
+        slot.woken.store(true, Ordering::Relaxed);
+        let own = slot.clone();
         let spawned = std::thread::Builder::new()
             .name(format!("llingr-{index}"))
             .spawn(move || Worker::new(pool, index, own).run());
         match spawned {
             Ok(handle) => {
                 self.awake.fetch_add(1, Ordering::SeqCst);
-                state.threads.push((handle.thread().clone(), flag));
+                state.threads.push((handle.thread().clone(), slot));
                 state.handles.push(handle);
                 true
             }
@@ -205,8 +239,8 @@ impl Pool {
         self.stopping.store(true, Ordering::SeqCst);
         let handles = {
             let mut state = self.state.lock().expect(POISON);
-            for (thread, flag) in &state.threads {
-                flag.store(true, Ordering::Release);
+            for (thread, slot) in &state.threads {
+                slot.woken.store(true, Ordering::Release);
                 thread.unpark();
             }
             std::mem::take(&mut state.handles)
@@ -244,7 +278,7 @@ struct Worker {
     pool: Arc<Pool>,
     runner: Arc<Runner>,
     index: usize,
-    woken: Arc<AtomicBool>,
+    slot: Arc<Slot>,
     /// End of the previous run, which is the start of the next.
     now: Tick,
     finished: Option<Finished>,
@@ -274,12 +308,15 @@ struct Item<'a> {
 }
 
 impl Worker {
-    fn new(pool: Arc<Pool>, index: usize, woken: Arc<AtomicBool>) -> Worker {
+    fn new(pool: Arc<Pool>, index: usize, slot: Arc<Slot>) -> Worker {
         let runner = pool.runner.clone();
-        Worker { pool, runner, index, woken, now: Tick::now(), finished: None }
+        Worker { pool, runner, index, slot, now: Tick::now(), finished: None }
     }
 
     fn run(mut self) {
+        if let Ok(me) = std::fs::read_link("/proc/thread-self") {
+            let _ = self.slot.stat.set(PathBuf::from("/proc").join(me).join("stat"));
+        }
         while !self.pool.stopping.load(Ordering::SeqCst) {
             match self.next() {
                 Some(work) => self.work(work),
@@ -300,7 +337,7 @@ impl Worker {
     /// Parks until woken. Work that arrives between the look and the sleep is
     /// seen by a second look, made while already listed as idle.
     fn sleep(&mut self) {
-        self.woken.store(false, Ordering::Release);
+        self.slot.woken.store(false, Ordering::Release);
         {
             let mut state = self.pool.state.lock().expect(POISON);
             state.idle.push(self.index);
@@ -316,7 +353,8 @@ impl Worker {
                 return;
             }
         }
-        while !self.woken.load(Ordering::Acquire) && !self.pool.stopping.load(Ordering::SeqCst) {
+        while !self.slot.woken.load(Ordering::Acquire) && !self.pool.stopping.load(Ordering::SeqCst)
+        {
             std::thread::park();
         }
     }

@@ -17,7 +17,7 @@ struct Rig {
 
 impl Rig {
     fn new(token: Option<Arc<TokenProvider>>) -> Rig {
-        let dispatch = Arc::new(Dispatch::new("orders".into(), KeylessOrder::default(), 1));
+        let dispatch = Arc::new(Dispatch::new("orders".into(), KeylessOrder::default(), 1, 1000));
         let timer = Timer::new(&dispatch);
         let host = Host::new(dispatch, timer, LetterBox::new(), token);
         Rig { table: host.table(), host }
