@@ -126,10 +126,8 @@ fn a_stop_with_a_stuck_handler_gives_up_after_the_drain_timeout() {
         tool.produce(&topic, &records_of("free", 0, 10)).unwrap();
         tool.produce(&topic, &records_of("stuck", 0, 2)).unwrap();
         tool.produce(&topic, &records_of("free", 0, 10)).unwrap();
-        let spec = spec
-            .asynchronous(asynchronous)
-            .act("stuck", Act::Block)
-            .with(|s| s.drain_ms = 1_500);
+        let spec =
+            spec.asynchronous(asynchronous).act("stuck", Act::Block).with(|s| s.drain_ms = 1_500);
         let member = Member::start(&spec);
         journal.wait_ended(20, SOON);
         let asked = Instant::now();
@@ -373,7 +371,10 @@ fn health_and_snapshot_name_the_oldest_blocked_record() {
             (health.oldest_age_ms > 0).then_some(health)
         });
         assert_eq!(health.oldest, Some((0, 7, Some("stuck".to_owned()))));
-        assert_eq!((health.state.as_str(), health.cause, health.progressed), ("running", None, true));
+        assert_eq!(
+            (health.state.as_str(), health.cause, health.progressed),
+            ("running", None, true)
+        );
         wait_until("the commits", SOON, || {
             committed(&tool, &group, &topic, 0) == Some(7)
                 && committed(&tool, &group, &topic, 1) == Some(30)

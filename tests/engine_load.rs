@@ -78,9 +78,10 @@ fn members_that_come_and_go_lose_and_overtake_nothing() {
     tool.create(&topic, 12).unwrap();
     let journal = Journal::new();
     let records = 30_000;
-    let producing = tool.clone().limit(Duration::from_secs(180)).start_bulk(
-        &Bulk::new(&topic, records).keys(600).per_second(1_000),
-    );
+    let producing = tool
+        .clone()
+        .limit(Duration::from_secs(180))
+        .start_bulk(&Bulk::new(&topic, records).keys(600).per_second(1_000));
     let spec = Spec::new(broker.bootstrap(), &topic, &group, &journal)
         .short_session()
         .load(Load { seed: seed.0, max_micros: 4_000, fail_percent: 1, panic_percent: 1 })
@@ -218,10 +219,8 @@ fn stuck(asynchronous: bool) {
     let tool = broker.tool();
     let (topic, group) = names();
     let partitions = 4;
-    tool.create_topic(
-        &NewTopic::new(&topic, partitions).config("max.message.bytes", "2000000"),
-    )
-    .unwrap();
+    tool.create_topic(&NewTopic::new(&topic, partitions).config("max.message.bytes", "2000000"))
+        .unwrap();
     let records = 160;
     for part in 0..8 {
         let bulk = Bulk::new(&topic, records / 8)
@@ -297,10 +296,7 @@ fn a_stuck_key_stops_only_itself_and_its_partition_pauses_at_the_bound() {
             tool.produce(&topic, &records_of("stuck", 0, 1_000)).unwrap();
         }
         for p in [1, 2] {
-            tool.produce_bulk(
-                &Bulk::new(&topic, 5_000).keys(50).partition(p),
-            )
-            .unwrap();
+            tool.produce_bulk(&Bulk::new(&topic, 5_000).keys(50).partition(p)).unwrap();
         }
         let journal = Journal::new();
         let bound = 1_000;
@@ -326,8 +322,12 @@ fn a_stuck_key_stops_only_itself_and_its_partition_pauses_at_the_bound() {
         tool.produce(&topic, &records_of("free-1", 1, 10)).unwrap();
         tool.produce(&topic, &records_of("free-2", 2, 10)).unwrap();
         journal.wait_ended(10_520, SOON);
-        let keys: BTreeSet<String> =
-            journal.lines().into_iter().filter(|l| l.kind == Kind::Started).map(|l| l.key).collect();
+        let keys: BTreeSet<String> = journal
+            .lines()
+            .into_iter()
+            .filter(|l| l.kind == Kind::Started)
+            .map(|l| l.key)
+            .collect();
         assert!(keys.contains("free-1") && keys.contains("free-2"));
         assert_eq!(journal.count(|l| l.key == "stuck"), 1, "a successor of the stuck record ran");
         let oldest = member.health().oldest;

@@ -155,10 +155,8 @@ fn a_dead_letter_handler_that_fails_stops_the_engine_and_commits_nothing_of_it()
             let (tool, topic, group, journal, spec) = set_up(2);
             let good = |n: i32| (0..n).map(|i| NewRecord::new(format!("g{i}"), "v").partition(1));
             tool.produce(&topic, &good(20).collect::<Vec<_>>()).unwrap();
-            let spec = spec
-                .asynchronous(asynchronous)
-                .act("poison", Act::Fail)
-                .letters(letters.clone());
+            let spec =
+                spec.asynchronous(asynchronous).act("poison", Act::Fail).letters(letters.clone());
             let mut member = Member::start(&spec);
             journal.wait_ended(20, SOON);
             wait_until("the commit", SOON, || committed(&tool, &group, &topic, 1) == Some(20));
@@ -302,7 +300,8 @@ fn aborted_and_open_transactions_are_unseen_and_stall_no_commit() {
         for round in 0..6 {
             let transaction = tool.begin(&unique("txn"), minute).unwrap();
             let keep = round % 3 != 1;
-            let acked = transaction.produce(&topic, &batch(if keep { "kept" } else { "cut" })).unwrap();
+            let acked =
+                transaction.produce(&topic, &batch(if keep { "kept" } else { "cut" })).unwrap();
             if keep { transaction.commit() } else { transaction.abort() }.unwrap();
             if keep || uncommitted {
                 expected.extend(acked.iter().map(|a| a.offset));
@@ -335,12 +334,11 @@ fn aborted_and_open_transactions_are_unseen_and_stall_no_commit() {
         member.stop();
         assert_eq!(committed(&tool, &group, &topic, 0), Some(last + 1), "{level}");
         // Nothing comes twice because of the markers behind the commit.
-        let again = Member::start(&Spec::new(
-            shared_broker().bootstrap(),
-            &topic,
-            &group,
-            &journal,
-        ).name("again").option("isolation.level", level));
+        let again = Member::start(
+            &Spec::new(shared_broker().bootstrap(), &topic, &group, &journal)
+                .name("again")
+                .option("isolation.level", level),
+        );
         tool.produce(&topic, &[NewRecord::new("end", "v").partition(0)]).unwrap();
         journal.wait_lines(1, SOON, |l| l.who == "again" && l.kind == Kind::Done);
         again.stop();

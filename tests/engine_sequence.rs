@@ -34,8 +34,7 @@ fn in_child(name: &str, records: u64, keys: u64, body: impl FnOnce(Place)) {
     if records > 0 {
         broker.tool().produce_bulk(&Bulk::new(&topic, records).keys(keys)).unwrap();
     }
-    let place =
-        Place { bootstrap: broker.bootstrap().to_owned(), topic, group: unique("g") };
+    let place = Place { bootstrap: broker.bootstrap().to_owned(), topic, group: unique("g") };
     Child::spawn(name, &place).wait_success(SOON * 2);
 }
 
@@ -68,7 +67,11 @@ fn options() -> Options {
     Options::new().auto_offset_reset(AutoOffsetReset::Earliest)
 }
 
-fn sync_engine(place: &Place, group: &str, count: &Arc<AtomicUsize>) -> Result<Llingr, LlingrError> {
+fn sync_engine(
+    place: &Place,
+    group: &str,
+    count: &Arc<AtomicUsize>,
+) -> Result<Llingr, LlingrError> {
     Builder::new(&place.topic, Count(count.clone()), NoLetters)
         .brokers(&place.bootstrap)
         .consumer_group(group)
@@ -125,40 +128,35 @@ fn reading(name: &str) -> u64 {
 
 #[test]
 fn twenty_engines_one_after_the_other_leave_nothing_behind() {
-    in_child(
-        "twenty_engines_one_after_the_other_leave_nothing_behind",
-        3_000,
-        300,
-        |place| {
-            let mut after_few = (0, 0);
-            for round in 0..20 {
-                let count: Arc<AtomicUsize> = Arc::default();
-                let group = unique("g");
-                let engine = if round % 2 == 0 {
-                    sync_engine(&place, &group, &count).unwrap()
-                } else {
-                    Builder::new_async(&place.topic, Count(count.clone()), NoLetters)
-                        .brokers(&place.bootstrap)
-                        .consumer_group(&group)
-                        .options(options())
-                        .build()
-                        .unwrap()
-                };
-                run_until(&engine, &count, 3_000);
-                drop(engine);
-                // Nobody but the test holds the handler.
-                wait_until("the handler to be dropped", SOON, || Arc::strong_count(&count) == 1);
-                if round == 5 {
-                    after_few = (reading("Threads:"), reading("VmRSS:"));
-                }
+    in_child("twenty_engines_one_after_the_other_leave_nothing_behind", 3_000, 300, |place| {
+        let mut after_few = (0, 0);
+        for round in 0..20 {
+            let count: Arc<AtomicUsize> = Arc::default();
+            let group = unique("g");
+            let engine = if round % 2 == 0 {
+                sync_engine(&place, &group, &count).unwrap()
+            } else {
+                Builder::new_async(&place.topic, Count(count.clone()), NoLetters)
+                    .brokers(&place.bootstrap)
+                    .consumer_group(&group)
+                    .options(options())
+                    .build()
+                    .unwrap()
+            };
+            run_until(&engine, &count, 3_000);
+            drop(engine);
+            // Nobody but the test holds the handler.
+            wait_until("the handler to be dropped", SOON, || Arc::strong_count(&count) == 1);
+            if round == 5 {
+                after_few = (reading("Threads:"), reading("VmRSS:"));
             }
-            // Go's threads may still change by a few; a leak would be one per
-            // engine at least.
-            let (threads, memory) = (reading("Threads:"), reading("VmRSS:"));
-            assert!(threads < after_few.0 + 10, "{} threads became {threads}", after_few.0);
-            assert!(memory < after_few.1 + 32 * 1024, "{} kB became {memory}", after_few.1);
-        },
-    );
+        }
+        // Go's threads may still change by a few; a leak would be one per
+        // engine at least.
+        let (threads, memory) = (reading("Threads:"), reading("VmRSS:"));
+        assert!(threads < after_few.0 + 10, "{} threads became {threads}", after_few.0);
+        assert!(memory < after_few.1 + 32 * 1024, "{} kB became {memory}", after_few.1);
+    });
 }
 
 const RUNTIME: &str = "callers-own";

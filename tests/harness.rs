@@ -166,26 +166,18 @@ fn groups_of_each_kind_are_described_with_their_members() {
     let topic = unique("members");
     tool.create(&topic, 2).unwrap();
     // A share group has a start offset once it has seen a record.
-    let records = [
-        NewRecord::keyless("p0").partition(0),
-        NewRecord::keyless("p1").partition(1),
-    ];
+    let records = [NewRecord::keyless("p0").partition(0), NewRecord::keyless("p1").partition(1)];
     tool.produce(&topic, &records).unwrap();
     let consumer = "org.apache.kafka.tools.consumer.ConsoleConsumer";
     let cases = [
         ("classic", consumer, "group.protocol=classic"),
         ("consumer", consumer, "group.protocol=consumer"),
-        (
-            "share",
-            "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
-            "client.id=console",
-        ),
+        ("share", "org.apache.kafka.tools.consumer.ConsoleShareConsumer", "client.id=console"),
     ];
     for (kind, class, property) in cases {
         let group = unique(kind);
         let earliest = [("share.auto.offset.reset", Some("earliest"))];
-        tool.alter_configs(ConfigKind::Group, &group, &earliest)
-            .unwrap();
+        tool.alter_configs(ConfigKind::Group, &group, &earliest).unwrap();
         let args = [
             "--bootstrap-server",
             broker.bootstrap(),
@@ -197,27 +189,18 @@ fn groups_of_each_kind_are_described_with_their_members() {
             property,
         ];
         let peer = JavaPeer::start(class, &args);
-        let state = wait_for(
-            &format!("a member with its partitions in the {kind} group"),
-            SOON,
-            || {
+        let state =
+            wait_for(&format!("a member with its partitions in the {kind} group"), SOON, || {
                 let state = tool.group(&group).unwrap();
                 (state.assigned(&topic) == [0, 1]).then_some(state)
-            },
-        );
-        assert_eq!(
-            (state.kind.as_str(), state.state.as_str()),
-            (kind, "Stable")
-        );
+            });
+        assert_eq!((state.kind.as_str(), state.state.as_str()), (kind, "Stable"));
         assert_eq!(state.members.len(), 1, "{state:?}");
         assert_eq!(state.members[0].subscribed, [topic.as_str()]);
         assert_eq!(state.members[0].epoch < 0, kind == "classic", "{state:?}");
         if kind == "share" {
             wait_until("the share group's start offsets", SOON, || {
-                tool.share_offsets(&group, &topic)
-                    .unwrap()
-                    .iter()
-                    .all(|start| *start >= 0)
+                tool.share_offsets(&group, &topic).unwrap().iter().all(|start| *start >= 0)
             });
         }
         peer.terminate();

@@ -85,15 +85,9 @@ fn mutated_messages_neither_panic_nor_allocate_beyond_their_size() {
         versions.push((entry.version, entry.bytes));
     }
     let header = Bytes::from_static(b"\0\x03\0\x0c\0\0\0\x63\0\x02me\0");
-    seeds.insert(
-        "RequestHeader".to_owned(),
-        vec![(2, header.clone()), (1, header)],
-    );
+    seeds.insert("RequestHeader".to_owned(), vec![(2, header.clone()), (1, header)]);
     let header = Bytes::from_static(b"\0\0\0\x63\0");
-    seeds.insert(
-        "ResponseHeader".to_owned(),
-        vec![(1, header.clone()), (0, header)],
-    );
+    seeds.insert("ResponseHeader".to_owned(), vec![(1, header.clone()), (0, header)]);
     let mut random = Random(1);
     for decoder in targets::decoders() {
         let seeds = &seeds[decoder.name];
@@ -152,10 +146,7 @@ fn mutated_batches_neither_panic_nor_allocate_beyond_their_bound() {
             let limit = 4 * targets::MAX_DECOMPRESSED + CODEC_STATE;
             assert!(used <= limit, "{name}: {used} bytes for an input of {size}");
         }
-        assert!(
-            records > 0 || name == "compacted_away" || name.starts_with("magic"),
-            "{name}"
-        );
+        assert!(records > 0 || name == "compacted_away" || name.starts_with("magic"), "{name}");
     }
 }
 
@@ -166,14 +157,9 @@ const CODEC_STATE: usize = 9 << 20;
 fn walking_an_uncompressed_batch_allocates_nothing_per_record() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut builder = BatchBuilder::new(BatchOptions::default());
-    let header = HeaderRef {
-        key: b"name",
-        value: Some(b"value"),
-    };
+    let header = HeaderRef { key: b"name", value: Some(b"value") };
     for i in 0..10_000 {
-        builder
-            .append(i, Some(b"key"), Some(&[7; 100]), std::iter::once(header))
-            .unwrap();
+        builder.append(i, Some(b"key"), Some(&[7; 100]), std::iter::once(header)).unwrap();
     }
     let bytes = builder.finish(None).unwrap();
     let mut found = 0;
@@ -197,9 +183,7 @@ fn fuzz_targets_hold_on_a_bounded_run() {
         targets::fuzz_message(&input);
     }
     for _ in 0..10_000 {
-        let noise: Vec<u8> = (0..random.below(300))
-            .map(|_| random.next() as u8)
-            .collect();
+        let noise: Vec<u8> = (0..random.below(300)).map(|_| random.next() as u8).collect();
         targets::fuzz_message(&noise);
         targets::records(noise.into(), false);
     }

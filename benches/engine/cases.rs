@@ -14,15 +14,31 @@ pub(crate) struct Case {
 }
 
 pub(crate) const ALL: &[Case] = &[
-    Case { name: "noop", what: "no-op sync handler, 100 B, 100,000 keys, beside a bare loop", run: noop },
+    Case {
+        name: "noop",
+        what: "no-op sync handler, 100 B, 100,000 keys, beside a bare loop",
+        run: noop,
+    },
     Case { name: "async-noop", what: "no-op async handler, the same", run: async_noop },
     Case { name: "noop-1k", what: "no-op sync handler, 1 KB, beside a bare loop", run: noop_1k },
     Case { name: "sync-20ms", what: "1000 keys x 20 ms, sync: share of the ideal", run: sync_20ms },
-    Case { name: "async-20ms", what: "5000 keys x 20 ms, async: share of the ideal, threads", run: async_20ms },
-    Case { name: "waiting", what: "20,000 async handlers waiting, 1 KB: memory above idle", run: waiting },
+    Case {
+        name: "async-20ms",
+        what: "5000 keys x 20 ms, async: share of the ideal, threads",
+        run: async_20ms,
+    },
+    Case {
+        name: "waiting",
+        what: "20,000 async handlers waiting, 1 KB: memory above idle",
+        run: waiting,
+    },
     Case { name: "stuck", what: "one key of 1000 stuck: rate of the others", run: stuck },
     Case { name: "metrics", what: "metrics on beside off", run: metrics },
-    Case { name: "metadata", what: "commit metadata on beside off, half of the keys slow", run: metadata },
+    Case {
+        name: "metadata",
+        what: "commit metadata on beside off, half of the keys slow",
+        run: metadata,
+    },
 ];
 
 struct Bench {
@@ -86,9 +102,18 @@ struct Table {
 }
 
 impl Table {
-    const HEAD: &str = "| case | measured | beside | ratio | must reach | |\n|---|---|---|---|---|---|";
+    const HEAD: &str =
+        "| case | measured | beside | ratio | must reach | |\n|---|---|---|---|---|---|";
 
-    fn line(&mut self, what: &str, value: String, beside: String, ratio: f64, bar: f64, at_least: bool) {
+    fn line(
+        &mut self,
+        what: &str,
+        value: String,
+        beside: String,
+        ratio: f64,
+        bar: f64,
+        at_least: bool,
+    ) {
         let ok = if at_least { ratio >= bar } else { ratio <= bar };
         self.lines += 1;
         self.short += usize::from(!ok);
@@ -177,7 +202,14 @@ fn measured(command: &mut Command) -> Measured {
     serde_json::from_slice(&out.stdout).expect("it prints its measures as JSON")
 }
 
-fn beside_franz(b: &Bench, t: &mut Table, what: &str, topic: (String, u64), change: impl Fn(&mut Job), bar: f64) {
+fn beside_franz(
+    b: &Bench,
+    t: &mut Table,
+    what: &str,
+    topic: (String, u64),
+    change: impl Fn(&mut Job),
+    bar: f64,
+) {
     let (topic, records) = topic;
     let mut job = b.job(&topic, records);
     change(&mut job);
@@ -210,7 +242,14 @@ fn sync_20ms(b: &Bench, t: &mut Table) {
     let m = median((0..b.runs).map(|_| b.member(&job)).collect());
     let best = ideal(1000, 20);
     let value = format!("{:.0} k/s, {} threads", m.rate() / 1e3, m.threads);
-    t.line("1000 keys x 20 ms, sync", value, format!("{:.0} k/s ideal", best / 1e3), m.rate() / best, 0.95, true);
+    t.line(
+        "1000 keys x 20 ms, sync",
+        value,
+        format!("{:.0} k/s ideal", best / 1e3),
+        m.rate() / best,
+        0.95,
+        true,
+    );
 }
 
 fn async_20ms(b: &Bench, t: &mut Table) {
@@ -220,7 +259,14 @@ fn async_20ms(b: &Bench, t: &mut Table) {
     let m = median((0..b.runs).map(|_| b.member(&job)).collect());
     let best = ideal(5000, 20);
     let value = format!("{:.0} k/s", m.rate() / 1e3);
-    t.line("5000 keys x 20 ms, async", value, format!("{:.0} k/s ideal", best / 1e3), m.rate() / best, 0.9, true);
+    t.line(
+        "5000 keys x 20 ms, async",
+        value,
+        format!("{:.0} k/s ideal", best / 1e3),
+        m.rate() / best,
+        0.9,
+        true,
+    );
     t.line("the same: threads", m.threads.to_string(), "12".into(), m.threads as f64, 12.0, false);
 }
 
@@ -240,7 +286,14 @@ fn stuck(b: &Bench, t: &mut Table) {
     let without = with.clone();
     with.stuck_key = Some("key-7".into());
     let (with, without) = b.pair(|| b.member(&with), || b.member(&without));
-    t.line("one key of 1000 stuck", rate(&with), rate(&without), with.rate() / without.rate(), 0.95, true);
+    t.line(
+        "one key of 1000 stuck",
+        rate(&with),
+        rate(&without),
+        with.rate() / without.rate(),
+        0.95,
+        true,
+    );
 }
 
 fn metrics(b: &Bench, t: &mut Table) {
@@ -255,7 +308,8 @@ fn metrics(b: &Bench, t: &mut Table) {
 fn metadata(b: &Bench, t: &mut Table) {
     let (topic, records) = b.topic(2_000_000, 10_000, 100);
     let mut on = b.job(&topic, records);
-    (on.asynchronous, on.concurrent_keys, on.handler_us, on.half_slow) = (true, 10_000, 20_000, true);
+    (on.asynchronous, on.concurrent_keys, on.handler_us, on.half_slow) =
+        (true, 10_000, 20_000, true);
     let mut off = on.clone();
     off.commit_metadata = false;
     let (on, off) = b.pair(|| b.member(&on), || b.member(&off));

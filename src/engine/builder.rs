@@ -191,7 +191,8 @@ impl Common {
         };
         let limit = Arc::new(AtomicUsize::new(self.demux.concurrent_keys));
         let executor = Arc::new(executor);
-        let observer = Observer::new(engine, host.clone(), executor.clone(), identity, limit.clone());
+        let observer =
+            Observer::new(engine, host.clone(), executor.clone(), identity, limit.clone());
         host.observe(&observer);
         let registration = match &self.metrics {
             Some(metrics) => Some(metrics.register_engine("engine", observer.clone())?),

@@ -5,8 +5,8 @@
 //! deliver a signal to it. So all exports are called by one thread that is
 //! started once and never ends.
 
-use std::sync::mpsc::{Sender, channel};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, OnceLock};
 
 use super::block::POISON;

@@ -20,10 +20,10 @@ use tokio::sync::Notify;
 
 use super::block::{OwnedRecord, POISON};
 use super::guard::{InHandler, contained};
+use super::lanes::Waiting;
 use super::retry::Verdict;
 use super::runner::{Fate, Outcome, Runner, count_failure};
 use super::stats::Counts;
-use super::lanes::Waiting;
 use super::work::{Active, Assignment, MayStart, Single, Tick, Work};
 
 /// What an async handler returns on failure.
@@ -242,12 +242,7 @@ struct Pending {
 }
 
 impl Pending {
-    fn enter(
-        futures: &Arc<Futures>,
-        a: &Assignment,
-        record: &OwnedRecord,
-        since: Tick,
-    ) -> Pending {
+    fn enter(futures: &Arc<Futures>, a: &Assignment, record: &OwnedRecord, since: Tick) -> Pending {
         futures.pending.fetch_add(1, Ordering::SeqCst);
         let pending = Pending {
             futures: futures.clone(),
@@ -623,13 +618,7 @@ impl Futures {
 
     /// Deals with a failed run; returns the lane's next record if the failed
     /// one is done with.
-    async fn failed(
-        &self,
-        index: usize,
-        job: Job,
-        outcome: Outcome,
-        begun: Tick,
-    ) -> Option<Job> {
+    async fn failed(&self, index: usize, job: Job, outcome: Outcome, begun: Tick) -> Option<Job> {
         let Outcome::Failed { verdict, text, panicked } = outcome else { return None };
         let took = begun.elapsed();
         {

@@ -293,7 +293,10 @@ mod tests {
                             at_work[key as usize].fetch_sub(1, Ordering::SeqCst);
                             match lanes.leave(lane) {
                                 Some(next) => {
-                                    assert_eq!(at_work[key as usize].fetch_add(1, Ordering::SeqCst), 0);
+                                    assert_eq!(
+                                        at_work[key as usize].fetch_add(1, Ordering::SeqCst),
+                                        0
+                                    );
                                     seq = next.seq;
                                 }
                                 None => break,

@@ -277,11 +277,8 @@ impl Observer {
         let refreshed = self.refresh();
         let (state, cause) = self.state();
         // After the end the last status still tells of offsets, not of rights.
-        let assigned = if state.has_ended() {
-            0
-        } else {
-            self.last.lock().expect(POISON).partitions.len()
-        };
+        let assigned =
+            if state.has_ended() { 0 } else { self.last.lock().expect(POISON).partitions.len() };
         Ready::new(state, assigned, cause.or_else(|| refreshed.err().map(|e| e.to_string())))
     }
 

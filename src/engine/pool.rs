@@ -16,9 +16,9 @@ use llingr_nexus::ProcessHandler;
 use super::block::{OwnedRecord, POISON, RecordView};
 use super::events::Shard;
 use super::guard::{InHandler, contained};
+use super::lanes::Waiting;
 use super::retry::Verdict;
 use super::runner::{Fate, Outcome, Runner, count_failure};
-use super::lanes::Waiting;
 use super::work::{Active, Assignment, Batch, MayStart, Running, Single, Tick, Work};
 
 /// Handlers that take longer get a thread each.

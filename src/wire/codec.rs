@@ -39,14 +39,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Starts at the front of `frame`. `message` only appears in errors.
     pub fn new(frame: &'a Bytes, message: &'static str, version: i16, flexible: bool) -> Self {
-        Self {
-            frame,
-            pos: 0,
-            message,
-            version,
-            flexible,
-            fault: None,
-        }
+        Self { frame, pos: 0, message, version, flexible, fault: None }
     }
 
     /// Why a step failed.
@@ -245,12 +238,7 @@ pub struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// Writes to the end of `buf`.
     pub fn new(buf: &'a mut BytesMut, version: i16, flexible: bool) -> Self {
-        Self {
-            buf,
-            version,
-            flexible,
-            fault: None,
-        }
+        Self { buf, version, flexible, fault: None }
     }
 
     /// Why a step failed.
@@ -290,10 +278,7 @@ impl<'a> Writer<'a> {
     pub fn put_some<T: Codec>(&mut self, value: &Option<T>, field: &'static str) -> Result<()> {
         match value {
             Some(value) => value.write(self),
-            None => self.fail(Error::NullField {
-                field,
-                version: self.version,
-            }),
+            None => self.fail(Error::NullField { field, version: self.version }),
         }
     }
 
@@ -323,10 +308,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub fn absent(&mut self, set: bool, field: &'static str) -> Result<()> {
         if set {
-            return self.fail(Error::FieldNotInVersion {
-                field,
-                version: self.version,
-            });
+            return self.fail(Error::FieldNotInVersion { field, version: self.version });
         }
         Ok(())
     }
@@ -447,11 +429,7 @@ impl fmt::Display for Uuid {
         let mut text = [0u8; 22];
         for (i, c) in text.iter_mut().enumerate() {
             // 21 groups of six bits, then the last two bits padded with zeros.
-            let group = if i < 21 {
-                bits >> (122 - 6 * i)
-            } else {
-                bits << 4
-            };
+            let group = if i < 21 { bits >> (122 - 6 * i) } else { bits << 4 };
             *c = ALPHABET[(group & 0x3f) as usize];
         }
         f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)

@@ -94,11 +94,7 @@ pub trait Request: Message {
 pub trait Response: Message {}
 
 fn frame_size(len: usize) -> Result<i32> {
-    i32::try_from(len).map_err(|_| Error::TooLong {
-        what: "request",
-        len,
-        max: i32::MAX as usize,
-    })
+    i32::try_from(len).map_err(|_| Error::TooLong { what: "request", len, max: i32::MAX as usize })
 }
 
 fn is_flexible<M: Message>(version: i16) -> bool {

@@ -88,8 +88,7 @@ impl Pen {
     /// One system call: lines of several processes do not mix.
     pub(crate) fn note(&self, kind: Kind, place: Place, attempt: u32, key: &str) {
         let letter = Kind::ALL[kind as usize].1;
-        let line =
-            format!("{} {letter} {} {} {attempt} {key}\n", self.who, place.0, place.1);
+        let line = format!("{} {letter} {} {} {attempt} {key}\n", self.who, place.0, place.1);
         (&self.file).write_all(line.as_bytes()).expect("the journal's disk has room");
     }
 }

@@ -36,11 +36,7 @@ impl JavaPeer {
         let mut java = Dist::fetch(version).java(256, false);
         java.arg(class).args(args);
         let (process, _) = Guarded::spawn(class, &java, Output::File(file));
-        Self {
-            class: class.to_owned(),
-            process,
-            log,
-        }
+        Self { class: class.to_owned(), process, log }
     }
 
     /// All that it has written so far.
@@ -53,11 +49,7 @@ impl JavaPeer {
     pub(crate) fn wait_exit(&self, limit: Duration) -> ExitStatus {
         let status = self.process.wait(limit);
         status.unwrap_or_else(|| {
-            panic!(
-                "{} has not ended after {limit:?}:\n{}",
-                self.class,
-                self.output()
-            )
+            panic!("{} has not ended after {limit:?}:\n{}", self.class, self.output())
         })
     }
 

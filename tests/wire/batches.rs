@@ -9,18 +9,11 @@ use crate::fixtures;
 
 const TIME: i64 = 1_700_000_000_000;
 
-type Item = (
-    i64,
-    Option<Vec<u8>>,
-    Option<Vec<u8>>,
-    Vec<(&'static str, Option<&'static [u8]>)>,
-);
+type Item = (i64, Option<Vec<u8>>, Option<Vec<u8>>, Vec<(&'static str, Option<&'static [u8]>)>);
 
 /// The records of every data batch; `Batches.java` has the same table.
 fn items() -> Vec<Item> {
-    let large = (0..70_000u32)
-        .map(|i| (i / 100 * 31 + i % 7) as u8)
-        .collect();
+    let large = (0..70_000u32).map(|i| (i / 100 * 31 + i % 7) as u8).collect();
     let bytes = |text: &str| Some(text.as_bytes().to_vec());
     let headers: Vec<(&str, Option<&[u8]>)> = vec![
         ("a", Some(b"1")),
@@ -60,10 +53,7 @@ fn assert_items(records: &BatchRecords, base_offset: i64, append_time: Option<i6
         assert_eq!(record.timestamp, append_time.unwrap_or(*timestamp));
         assert_eq!(record.key, key.as_deref());
         assert_eq!(record.value, value.as_deref());
-        let got: Vec<_> = record
-            .headers()
-            .map(|h| (h.name().into_owned(), h.value))
-            .collect();
+        let got: Vec<_> = record.headers().map(|h| (h.name().into_owned(), h.value)).collect();
         let want: Vec<_> = headers.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect();
         assert_eq!(got, want);
         assert_eq!(records.own(&record).as_ref(), record);
@@ -76,15 +66,11 @@ fn assert_items(records: &BatchRecords, base_offset: i64, append_time: Option<i6
 fn build(options: BatchOptions) -> BatchBuilder {
     let mut builder = BatchBuilder::new(options);
     for (timestamp, key, value, headers) in items() {
-        let headers = headers.iter().map(|(name, value)| HeaderRef {
-            key: name.as_bytes(),
-            value: *value,
-        });
+        let headers =
+            headers.iter().map(|(name, value)| HeaderRef { key: name.as_bytes(), value: *value });
         let expected =
             builder.size_with(timestamp, key.as_deref(), value.as_deref(), headers.clone());
-        builder
-            .append(timestamp, key.as_deref(), value.as_deref(), headers)
-            .unwrap();
+        builder.append(timestamp, key.as_deref(), value.as_deref(), headers).unwrap();
         assert_eq!(builder.size(), expected);
     }
     builder
@@ -140,11 +126,7 @@ fn batches_are_built_byte_for_byte_like_kafkas_client() {
 fn what_is_built_is_read_in_every_compression() {
     for compression in codecs() {
         for level in [None, Some(1), Some(9)] {
-            let options = BatchOptions {
-                compression,
-                level,
-                capacity: 100,
-            };
+            let options = BatchOptions { compression, level, capacity: 100 };
             let bytes = build(options).finish(None).unwrap();
             let batch = Batches::new(bytes).next().unwrap().unwrap();
             assert_eq!(batch.header.compression(), Ok(compression));
@@ -160,10 +142,7 @@ fn kafkas_client_reads_what_is_built_in_every_compression() {
     let dir = root.join("target/wire-batches");
     std::fs::create_dir_all(&dir).unwrap();
     for compression in codecs() {
-        let options = BatchOptions {
-            compression,
-            ..Default::default()
-        };
+        let options = BatchOptions { compression, ..Default::default() };
         let bytes = build(options).finish(None).unwrap();
         std::fs::write(dir.join(compression.name()), bytes).unwrap();
     }
@@ -176,19 +155,13 @@ fn kafkas_client_reads_what_is_built_in_every_compression() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     for compression in codecs() {
-        assert!(
-            text.contains(&format!("verified {}", compression.name())),
-            "{text}"
-        );
+        assert!(text.contains(&format!("verified {}", compression.name())), "{text}");
     }
 }
 
 #[test]
 fn markers_of_transactions_are_read() {
-    for (name, kind) in [
-        ("commit", ControlKind::Commit),
-        ("abort", ControlKind::Abort),
-    ] {
+    for (name, kind) in [("commit", ControlKind::Commit), ("abort", ControlKind::Abort)] {
         let batch = batch(&format!("control_{name}"));
         assert!(batch.header.is_control() && batch.header.is_transactional());
         assert_eq!(batch.header.producer_id, 4711);
@@ -217,13 +190,7 @@ fn old_formats_are_refused_by_name_and_the_rest_is_read() {
         bytes.put(fixtures::read("batches/data_none.bin"));
         let mut batches = Batches::new(bytes.freeze());
         let error = batches.next().unwrap().unwrap_err();
-        assert_eq!(
-            error,
-            Error::UnsupportedMagic {
-                base_offset: 3,
-                magic
-            }
-        );
+        assert_eq!(error, Error::UnsupportedMagic { base_offset: 3, magic });
         assert!(error.to_string().contains("log.message.format.version"));
         assert_items(&decode(&batches.next().unwrap().unwrap()), 1000, None);
     }
@@ -252,33 +219,16 @@ fn damage_is_found_by_the_checksum_and_only_looked_for_when_asked() {
     bytes[last] ^= 1;
     let damaged = Batches::new(bytes.freeze()).next().unwrap().unwrap();
     let error = damaged.records(&DecodeOptions::default()).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            Error::Checksum {
-                base_offset: 1000,
-                ..
-            }
-        ),
-        "{error}"
-    );
-    let unchecked = DecodeOptions {
-        check_crc: false,
-        ..Default::default()
-    };
+    assert!(matches!(error, Error::Checksum { base_offset: 1000, .. }), "{error}");
+    let unchecked = DecodeOptions { check_crc: false, ..Default::default() };
     assert_eq!(damaged.records(&unchecked).unwrap().iter().count(), 6);
 }
 
 #[test]
 fn a_batch_may_not_decompress_beyond_the_limit() {
-    let options = DecodeOptions {
-        max_decompressed: 69_000,
-        ..Default::default()
-    };
+    let options = DecodeOptions { max_decompressed: 69_000, ..Default::default() };
     for codec in codecs().into_iter().skip(1) {
-        let error = batch(&format!("data_{}", codec.name()))
-            .records(&options)
-            .unwrap_err();
+        let error = batch(&format!("data_{}", codec.name())).records(&options).unwrap_err();
         let (codec, limit) = (codec.name(), 69_000);
         assert_eq!(error, Error::DecompressedTooLarge { codec, limit });
     }
@@ -288,21 +238,14 @@ fn a_batch_may_not_decompress_beyond_the_limit() {
 fn with_field(at: usize, field: &[u8]) -> Result<usize, Error> {
     let mut builder = BatchBuilder::new(BatchOptions::default());
     for _ in 0..3 {
-        builder
-            .append(TIME, Some(b"k"), Some(b"v"), std::iter::empty())
-            .unwrap();
+        builder.append(TIME, Some(b"k"), Some(b"v"), std::iter::empty()).unwrap();
     }
     let mut bytes = BytesMut::from(&builder.finish(None).unwrap()[..]);
     bytes[at..at + field.len()].copy_from_slice(field);
     let batch = Batches::new(bytes.freeze()).next().unwrap()?;
-    let unchecked = DecodeOptions {
-        check_crc: false,
-        ..Default::default()
-    };
+    let unchecked = DecodeOptions { check_crc: false, ..Default::default() };
     let records = batch.records(&unchecked)?;
-    records
-        .iter()
-        .try_fold(0, |count, record| record.map(|_| count + 1))
+    records.iter().try_fold(0, |count, record| record.map(|_| count + 1))
 }
 
 #[test]
@@ -314,62 +257,27 @@ fn impossible_headers_and_records_are_refused() {
     const FIRST_RECORD: usize = 61;
     assert_eq!(with_field(COUNT, &3i32.to_be_bytes()), Ok(3));
     for count in [-1, 2, 4, i32::MAX] {
-        assert!(
-            with_field(COUNT, &i32::to_be_bytes(count)).is_err(),
-            "{count}"
-        );
+        assert!(with_field(COUNT, &i32::to_be_bytes(count)).is_err(), "{count}");
     }
     for length in [-1, 0, 13, 48] {
-        assert!(
-            with_field(LENGTH, &i32::to_be_bytes(length)).is_err(),
-            "{length}"
-        );
+        assert!(with_field(LENGTH, &i32::to_be_bytes(length)).is_err(), "{length}");
     }
     assert!(with_field(LAST_OFFSET_DELTA, &1i32.to_be_bytes()).is_err());
     let unknown = with_field(ATTRIBUTES, &5i16.to_be_bytes()).unwrap_err();
-    assert_eq!(
-        unknown,
-        Error::UnknownCompression {
-            base_offset: 0,
-            id: 5
-        }
-    );
-    assert!(
-        with_field(FIRST_RECORD, &[1]).is_err(),
-        "negative record length"
-    );
-    assert!(
-        with_field(FIRST_RECORD, &[0x7e]).is_err(),
-        "record longer than the batch"
-    );
-    assert!(
-        with_field(0, &i64::MAX.to_be_bytes()).is_err(),
-        "offsets beyond the largest"
-    );
+    assert_eq!(unknown, Error::UnknownCompression { base_offset: 0, id: 5 });
+    assert!(with_field(FIRST_RECORD, &[1]).is_err(), "negative record length");
+    assert!(with_field(FIRST_RECORD, &[0x7e]).is_err(), "record longer than the batch");
+    assert!(with_field(0, &i64::MAX.to_be_bytes()).is_err(), "offsets beyond the largest");
 }
 
 /// Key, value and headers of a record, owned.
-type Parts = (
-    Option<Vec<u8>>,
-    Option<Vec<u8>>,
-    Vec<(Vec<u8>, Option<Vec<u8>>)>,
-);
+type Parts = (Option<Vec<u8>>, Option<Vec<u8>>, Vec<(Vec<u8>, Option<Vec<u8>>)>);
 
 fn parts() -> impl Strategy<Value = (i64, Parts)> {
     let bytes = || prop::collection::vec(any::<u8>(), 0..200);
-    let header = (
-        prop::collection::vec(any::<u8>(), 0..9),
-        prop::option::of(bytes()),
-    );
+    let header = (prop::collection::vec(any::<u8>(), 0..9), prop::option::of(bytes()));
     let headers = prop::collection::vec(header, 0..4);
-    (
-        any::<i64>(),
-        (
-            prop::option::of(bytes()),
-            prop::option::of(bytes()),
-            headers,
-        ),
-    )
+    (any::<i64>(), (prop::option::of(bytes()), prop::option::of(bytes()), headers))
 }
 
 proptest! {

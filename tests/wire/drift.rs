@@ -44,11 +44,7 @@ fn the_checked_in_messages_are_what_the_generator_writes() {
         .arg(&fresh)
         .output()
         .expect("cargo runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for folder in ["src/wire/generated", "tests/wire/samples"] {
         compare(&root.join(folder), &fresh.join(folder));
     }

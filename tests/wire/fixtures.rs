@@ -4,17 +4,13 @@ use bytes::{Buf, Bytes};
 use std::path::PathBuf;
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures/wire")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/wire").join(name)
 }
 
 /// The bytes of one fixture.
 pub(crate) fn read(name: &str) -> Bytes {
     let path = path(name);
-    std::fs::read(&path)
-        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-        .into()
+    std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).into()
 }
 
 /// One message as Kafka's client writes it.
@@ -34,11 +30,7 @@ pub(crate) fn messages() -> Vec<Entry> {
         let version = rest.get_i16();
         let len = rest.get_u32() as usize;
         let bytes = rest.split_to(len);
-        entries.push(Entry {
-            name,
-            version,
-            bytes,
-        });
+        entries.push(Entry { name, version, bytes });
     }
     entries
 }

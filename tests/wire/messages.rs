@@ -11,10 +11,7 @@ use crate::targets;
 
 #[test]
 fn messages_of_kafkas_client_are_read_and_written_back_byte_for_byte() {
-    let decoders: BTreeMap<_, _> = targets::decoders()
-        .into_iter()
-        .map(|d| (d.name, d))
-        .collect();
+    let decoders: BTreeMap<_, _> = targets::decoders().into_iter().map(|d| (d.name, d)).collect();
     let mut covered: BTreeMap<&str, Vec<i16>> = BTreeMap::new();
     for entry in fixtures::messages() {
         let decoder = &decoders[entry.name.as_str()];
@@ -25,31 +22,21 @@ fn messages_of_kafkas_client_are_read_and_written_back_byte_for_byte() {
         }
         let written = (decoder.check)(entry.version, entry.bytes.clone())
             .unwrap_or_else(|e| panic!("{} version {}: {e}", entry.name, entry.version));
-        assert_eq!(
-            written, entry.bytes,
-            "{} version {}",
-            entry.name, entry.version
-        );
+        assert_eq!(written, entry.bytes, "{} version {}", entry.name, entry.version);
         covered.entry(decoder.name).or_default().push(entry.version);
     }
     for decoder in decoders.values().filter(|d| !d.name.ends_with("Header")) {
         let versions = covered.remove(decoder.name).unwrap_or_default();
         for version in decoder.min..=decoder.max {
             let name = decoder.name;
-            assert!(
-                versions.contains(&version),
-                "no fixture of {name} version {version}"
-            );
+            assert!(versions.contains(&version), "no fixture of {name} version {version}");
         }
     }
 }
 
 #[test]
 fn a_field_that_the_version_cannot_carry_is_an_error_and_leaves_the_buffer_alone() {
-    let request = ShareFetchRequest {
-        is_renew_ack: true,
-        ..Default::default()
-    };
+    let request = ShareFetchRequest { is_renew_ack: true, ..Default::default() };
     let mut buf = BytesMut::from(&b"kept"[..]);
     let error = request.encode(1, &mut buf).unwrap_err();
     let field = "ShareFetchRequest.is_renew_ack";
@@ -60,10 +47,7 @@ fn a_field_that_the_version_cannot_carry_is_an_error_and_leaves_the_buffer_alone
 
 #[test]
 fn an_ignorable_field_is_left_out_silently() {
-    let request = FetchRequest {
-        rack_id: "rack".to_owned(),
-        ..Default::default()
-    };
+    let request = FetchRequest { rack_id: "rack".to_owned(), ..Default::default() };
     let mut buf = BytesMut::new();
     request.encode(10, &mut buf).unwrap();
     let back = FetchRequest::decode(10, &mut buf.freeze()).unwrap();
@@ -72,10 +56,7 @@ fn an_ignorable_field_is_left_out_silently() {
 
 #[test]
 fn null_where_the_version_has_none_is_an_error() {
-    let request = MetadataRequest {
-        topics: None,
-        ..Default::default()
-    };
+    let request = MetadataRequest { topics: None, ..Default::default() };
     let error = request.encode(0, &mut BytesMut::new()).unwrap_err();
     let field = "MetadataRequest.topics";
     assert_eq!(error, Error::NullField { field, version: 0 });
@@ -93,10 +74,7 @@ fn null_records_are_read_though_the_schema_has_none() {
     };
     let mut buf = BytesMut::new();
     response.encode(2, &mut buf).unwrap();
-    assert_eq!(
-        ShareFetchResponse::decode(2, &mut buf.freeze()),
-        Ok(response)
-    );
+    assert_eq!(ShareFetchResponse::decode(2, &mut buf.freeze()), Ok(response));
 }
 
 #[test]
@@ -119,14 +97,8 @@ fn a_frame_has_size_header_and_request() {
     let size = frame.split_to(4);
     assert_eq!(size[..], (frame.len() as u32).to_be_bytes());
     let header = RequestHeader::decode(2, &mut frame).unwrap();
-    assert_eq!(
-        (header.request_api_key, header.request_api_version),
-        (3, 12)
-    );
-    assert_eq!(
-        (header.correlation_id, header.client_id.as_deref()),
-        (99, Some("me"))
-    );
+    assert_eq!((header.request_api_key, header.request_api_version), (3, 12));
+    assert_eq!((header.correlation_id, header.client_id.as_deref()), (99, Some("me")));
     assert_eq!(MetadataRequest::decode(12, &mut frame), Ok(request));
     assert!(frame.is_empty());
 }
@@ -144,9 +116,7 @@ fn header_versions_follow_flexibility_except_for_the_answer_to_api_versions() {
 
 #[test]
 fn credentials_config_values_and_records_are_not_in_debug_output() {
-    let request = SaslAuthenticateRequest {
-        auth_bytes: Bytes::from_static(b"hunter2"),
-    };
+    let request = SaslAuthenticateRequest { auth_bytes: Bytes::from_static(b"hunter2") };
     let config = incremental_alter_configs::AlterableConfig {
         name: "ssl.key.password".to_owned(),
         value: Some("hunter2".to_owned()),
@@ -174,8 +144,5 @@ fn a_length_beyond_the_input_is_named_with_its_place() {
     // A metadata request (version 1) that claims 1000 topics.
     let bytes = Bytes::from_static(&[0, 0, 3, 0xe8]);
     let error = MetadataRequest::decode(1, &mut bytes.clone()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "MetadataRequest: array at byte 4 needs 1000 bytes, 0 remain"
-    );
+    assert_eq!(error.to_string(), "MetadataRequest: array at byte 4 needs 1000 bytes, 0 remain");
 }

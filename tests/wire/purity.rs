@@ -32,10 +32,7 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
 #[test]
 fn the_wire_module_does_no_io_and_knows_no_time() {
     let mut files = Vec::new();
-    sources(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire"),
-        &mut files,
-    );
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/wire"), &mut files);
     assert!(files.len() > 50, "{} files", files.len());
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();

@@ -41,10 +41,7 @@ fn refuse_other_versions<M: Message>() {
             max: M::MAX_VERSION,
         };
         let mut buf = BytesMut::new();
-        assert_eq!(
-            M::default().encode(version, &mut buf),
-            Err(expected.clone())
-        );
+        assert_eq!(M::default().encode(version, &mut buf), Err(expected.clone()));
         assert_eq!(M::decode(version, &mut Bytes::new()), Err(expected));
         assert!(buf.is_empty());
     }

@@ -17,11 +17,7 @@ pub(crate) struct Gen {
 
 impl Gen {
     pub(crate) fn new(seed: u64, version: i16) -> Self {
-        Self {
-            state: seed | 1,
-            version,
-            depth: 0,
-        }
+        Self { state: seed | 1, version, depth: 0 }
     }
 
     pub(crate) fn version(&self) -> i16 {
@@ -86,9 +82,7 @@ impl Sample for String {
     fn sample(g: &mut Gen) -> Self {
         // 127 and 128 bytes are where the compact length grows to two bytes.
         let len = [0, 1, 3, 20, 126, 127, 128, 300][g.below(8) as usize];
-        (0..len)
-            .map(|_| ['a', 'Z', '.', 'ä', '世'][g.below(5) as usize])
-            .collect()
+        (0..len).map(|_| ['a', 'Z', '.', 'ä', '世'][g.below(5) as usize]).collect()
     }
 }
 

@@ -33,9 +33,7 @@ const fn decoder<M: Message>() -> Decoder {
 fn check<M: Message>(version: i16, mut bytes: Bytes) -> Result<Bytes> {
     let message = M::decode(version, &mut bytes)?;
     let mut buf = BytesMut::new();
-    message
-        .encode(version, &mut buf)
-        .expect("what was decoded can be encoded");
+    message.encode(version, &mut buf).expect("what was decoded can be encoded");
     let encoded = buf.freeze();
     let back = M::decode(version, &mut encoded.clone()).expect("what was encoded can be decoded");
     assert_eq!(back, message);
@@ -56,10 +54,7 @@ pub(crate) fn decoders() -> Vec<Decoder> {
 }
 
 /// Fuzz target: the first two bytes choose decoder and version, the rest is the input.
-#[allow(
-    dead_code,
-    reason = "called by the fuzz crate and one of two test binaries"
-)]
+#[allow(dead_code, reason = "called by the fuzz crate and one of two test binaries")]
 pub(crate) fn fuzz_message(data: &[u8]) {
     let Some(([which, version], rest)) = data.split_first_chunk() else {
         return;
@@ -75,10 +70,7 @@ pub(crate) fn fuzz_message(data: &[u8]) {
 /// Fuzz target: walks everything that can be walked in a records field. Returns how many
 /// records it found.
 pub(crate) fn records(data: Bytes, check_crc: bool) -> usize {
-    let options = DecodeOptions {
-        check_crc,
-        max_decompressed: MAX_DECOMPRESSED,
-    };
+    let options = DecodeOptions { check_crc, max_decompressed: MAX_DECOMPRESSED };
     let mut found = 0;
     let mut batches = Batches::new(data);
     for batch in &mut batches {
@@ -92,11 +84,7 @@ pub(crate) fn records(data: Bytes, check_crc: bool) -> usize {
                 let _ = ControlRecord::parse(&record);
             }
             let headers = record.headers();
-            assert_eq!(
-                headers.len(),
-                headers.count(),
-                "headers were checked before"
-            );
+            assert_eq!(headers.len(), headers.count(), "headers were checked before");
             found += 1;
         }
     }

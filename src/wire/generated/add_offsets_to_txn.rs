@@ -63,10 +63,7 @@ pub struct AddOffsetsToTxnResponse {
 
 impl Codec for AddOffsetsToTxnResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            error_code: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, error_code: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -39,10 +39,7 @@ impl Codec for AddPartitionsToTxnRequest {
         if v >= 4 {
             w.put(&self.transactions)?;
         } else {
-            w.absent(
-                !self.transactions.is_empty(),
-                "AddPartitionsToTxnRequest.transactions",
-            )?;
+            w.absent(!self.transactions.is_empty(), "AddPartitionsToTxnRequest.transactions")?;
         }
         if v <= 3 {
             w.put(&self.v3_and_below_transactional_id)?;
@@ -143,10 +140,7 @@ pub struct AddPartitionsToTxnTopic {
 
 impl Codec for AddPartitionsToTxnTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -232,10 +226,7 @@ pub struct AddPartitionsToTxnResult {
 
 impl Codec for AddPartitionsToTxnResult {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            transactional_id: r.get()?,
-            topic_results: r.get()?,
-        };
+        let this = Self { transactional_id: r.get()?, topic_results: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -259,10 +250,7 @@ pub struct AddPartitionsToTxnTopicResult {
 
 impl Codec for AddPartitionsToTxnTopicResult {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            results_by_partition: r.get()?,
-        };
+        let this = Self { name: r.get()?, results_by_partition: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -286,10 +274,7 @@ pub struct AddPartitionsToTxnPartitionResult {
 
 impl Codec for AddPartitionsToTxnPartitionResult {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            partition_error_code: r.get()?,
-        };
+        let this = Self { partition_index: r.get()?, partition_error_code: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -16,10 +16,7 @@ pub struct AlterShareGroupOffsetsRequest {
 
 impl Codec for AlterShareGroupOffsetsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            group_id: r.get()?,
-            topics: r.get()?,
-        };
+        let this = Self { group_id: r.get()?, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -55,10 +52,7 @@ pub struct AlterShareGroupOffsetsRequestTopic {
 
 impl Codec for AlterShareGroupOffsetsRequestTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -82,10 +76,7 @@ pub struct AlterShareGroupOffsetsRequestPartition {
 
 impl Codec for AlterShareGroupOffsetsRequestPartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            start_offset: r.get()?,
-        };
+        let this = Self { partition_index: r.get()?, start_offset: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -155,11 +146,7 @@ pub struct AlterShareGroupOffsetsResponseTopic {
 
 impl Codec for AlterShareGroupOffsetsResponseTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_name: r.get()?,
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_name: r.get()?, topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -186,11 +173,8 @@ pub struct AlterShareGroupOffsetsResponsePartition {
 
 impl Codec for AlterShareGroupOffsetsResponsePartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            error_code: r.get()?,
-            error_message: r.get()?,
-        };
+        let this =
+            Self { partition_index: r.get()?, error_code: r.get()?, error_message: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

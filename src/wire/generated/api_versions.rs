@@ -183,11 +183,7 @@ pub struct ApiVersion {
 
 impl Codec for ApiVersion {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            api_key: r.get()?,
-            min_version: r.get()?,
-            max_version: r.get()?,
-        };
+        let this = Self { api_key: r.get()?, min_version: r.get()?, max_version: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -214,11 +210,7 @@ pub struct SupportedFeatureKey {
 
 impl Codec for SupportedFeatureKey {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            min_version: r.get()?,
-            max_version: r.get()?,
-        };
+        let this = Self { name: r.get()?, min_version: r.get()?, max_version: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -245,11 +237,8 @@ pub struct FinalizedFeatureKey {
 
 impl Codec for FinalizedFeatureKey {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            max_version_level: r.get()?,
-            min_version_level: r.get()?,
-        };
+        let this =
+            Self { name: r.get()?, max_version_level: r.get()?, min_version_level: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

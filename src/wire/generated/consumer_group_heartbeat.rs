@@ -113,10 +113,7 @@ pub struct RequestTopicPartitions {
 
 impl Codec for RequestTopicPartitions {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -194,9 +191,7 @@ pub struct Assignment {
 
 impl Codec for Assignment {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_partitions: r.get()?,
-        };
+        let this = Self { topic_partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -219,10 +214,7 @@ pub struct ResponseTopicPartitions {
 
 impl Codec for ResponseTopicPartitions {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

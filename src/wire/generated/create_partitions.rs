@@ -18,11 +18,7 @@ pub struct CreatePartitionsRequest {
 
 impl Codec for CreatePartitionsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topics: r.get()?,
-            timeout_ms: r.get()?,
-            validate_only: r.get()?,
-        };
+        let this = Self { topics: r.get()?, timeout_ms: r.get()?, validate_only: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -71,11 +67,7 @@ impl Default for CreatePartitionsTopic {
 
 impl Codec for CreatePartitionsTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            count: r.get()?,
-            assignments: r.get()?,
-        };
+        let this = Self { name: r.get()?, count: r.get()?, assignments: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -98,9 +90,7 @@ pub struct CreatePartitionsAssignment {
 
 impl Codec for CreatePartitionsAssignment {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            broker_ids: r.get()?,
-        };
+        let this = Self { broker_ids: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -123,10 +113,7 @@ pub struct CreatePartitionsResponse {
 
 impl Codec for CreatePartitionsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            results: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, results: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -161,11 +148,7 @@ pub struct CreatePartitionsTopicResult {
 
 impl Codec for CreatePartitionsTopicResult {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            error_code: r.get()?,
-            error_message: r.get()?,
-        };
+        let this = Self { name: r.get()?, error_code: r.get()?, error_message: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -18,21 +18,13 @@ pub struct CreateTopicsRequest {
 
 impl Default for CreateTopicsRequest {
     fn default() -> Self {
-        Self {
-            topics: Vec::new(),
-            timeout_ms: 60000,
-            validate_only: false,
-        }
+        Self { topics: Vec::new(), timeout_ms: 60000, validate_only: false }
     }
 }
 
 impl Codec for CreateTopicsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topics: r.get()?,
-            timeout_ms: r.get()?,
-            validate_only: r.get()?,
-        };
+        let this = Self { topics: r.get()?, timeout_ms: r.get()?, validate_only: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -108,10 +100,7 @@ pub struct CreatableReplicaAssignment {
 
 impl Codec for CreatableReplicaAssignment {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            broker_ids: r.get()?,
-        };
+        let this = Self { partition_index: r.get()?, broker_ids: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -135,28 +124,20 @@ pub struct CreatableTopicConfig {
 
 impl Default for CreatableTopicConfig {
     fn default() -> Self {
-        Self {
-            name: String::new(),
-            value: Some(String::default()),
-        }
+        Self { name: String::new(), value: Some(String::default()) }
     }
 }
 
 /// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for CreatableTopicConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CreatableTopicConfig")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("CreatableTopicConfig").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 impl Codec for CreatableTopicConfig {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            value: r.get()?,
-        };
+        let this = Self { name: r.get()?, value: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -180,10 +161,7 @@ pub struct CreateTopicsResponse {
 
 impl Codec for CreateTopicsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            topics: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -252,11 +230,7 @@ impl Codec for CreatableTopicResult {
             topic_config_error_code: 0,
             num_partitions: if v >= 5 { r.get()? } else { -1 },
             replication_factor: if v >= 5 { r.get()? } else { -1 },
-            configs: if v >= 5 {
-                r.get()?
-            } else {
-                Some(Vec::<CreatableTopicConfigs>::default())
-            },
+            configs: if v >= 5 { r.get()? } else { Some(Vec::<CreatableTopicConfigs>::default()) },
         };
         r.tags(|tag, r| {
             match tag {

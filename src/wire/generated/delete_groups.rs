@@ -14,9 +14,7 @@ pub struct DeleteGroupsRequest {
 
 impl Codec for DeleteGroupsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            groups_names: r.get()?,
-        };
+        let this = Self { groups_names: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -51,10 +49,7 @@ pub struct DeleteGroupsResponse {
 
 impl Codec for DeleteGroupsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            results: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, results: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -16,10 +16,7 @@ pub struct DeleteRecordsRequest {
 
 impl Codec for DeleteRecordsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topics: r.get()?,
-            timeout_ms: r.get()?,
-        };
+        let this = Self { topics: r.get()?, timeout_ms: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -55,10 +52,7 @@ pub struct DeleteRecordsTopic {
 
 impl Codec for DeleteRecordsTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -82,10 +76,7 @@ pub struct DeleteRecordsPartition {
 
 impl Codec for DeleteRecordsPartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            offset: r.get()?,
-        };
+        let this = Self { partition_index: r.get()?, offset: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -109,10 +100,7 @@ pub struct DeleteRecordsResponse {
 
 impl Codec for DeleteRecordsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            topics: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -145,10 +133,7 @@ pub struct DeleteRecordsTopicResult {
 
 impl Codec for DeleteRecordsTopicResult {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -174,11 +159,8 @@ pub struct DeleteRecordsPartitionResult {
 
 impl Codec for DeleteRecordsPartitionResult {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            low_watermark: r.get()?,
-            error_code: r.get()?,
-        };
+        let this =
+            Self { partition_index: r.get()?, low_watermark: r.get()?, error_code: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

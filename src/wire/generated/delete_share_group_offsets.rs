@@ -16,10 +16,7 @@ pub struct DeleteShareGroupOffsetsRequest {
 
 impl Codec for DeleteShareGroupOffsetsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            group_id: r.get()?,
-            topics: r.get()?,
-        };
+        let this = Self { group_id: r.get()?, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -53,9 +50,7 @@ pub struct DeleteShareGroupOffsetsRequestTopic {
 
 impl Codec for DeleteShareGroupOffsetsRequestTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_name: r.get()?,
-        };
+        let this = Self { topic_name: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

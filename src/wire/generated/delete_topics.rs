@@ -67,10 +67,7 @@ pub struct DeleteTopicState {
 
 impl Codec for DeleteTopicState {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            topic_id: r.get()?,
-        };
+        let this = Self { name: r.get()?, topic_id: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -94,10 +91,7 @@ pub struct DeleteTopicsResponse {
 
 impl Codec for DeleteTopicsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            responses: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, responses: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -44,18 +44,12 @@ impl Codec for DescribeClusterRequest {
         if v >= 1 {
             w.put(&self.endpoint_type)?;
         } else {
-            w.absent(
-                self.endpoint_type != 1,
-                "DescribeClusterRequest.endpoint_type",
-            )?;
+            w.absent(self.endpoint_type != 1, "DescribeClusterRequest.endpoint_type")?;
         }
         if v == 2 {
             w.put(&self.include_fenced_brokers)?;
         } else {
-            w.absent(
-                self.include_fenced_brokers,
-                "DescribeClusterRequest.include_fenced_brokers",
-            )?;
+            w.absent(self.include_fenced_brokers, "DescribeClusterRequest.include_fenced_brokers")?;
         }
         w.no_tags();
         Ok(())
@@ -135,10 +129,7 @@ impl Codec for DescribeClusterResponse {
         if v >= 1 {
             w.put(&self.endpoint_type)?;
         } else {
-            w.absent(
-                self.endpoint_type != 1,
-                "DescribeClusterResponse.endpoint_type",
-            )?;
+            w.absent(self.endpoint_type != 1, "DescribeClusterResponse.endpoint_type")?;
         }
         w.put(&self.cluster_id)?;
         w.put(&self.controller_id)?;

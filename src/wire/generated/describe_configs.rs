@@ -35,10 +35,7 @@ impl Codec for DescribeConfigsRequest {
         if v >= 3 {
             w.put(&self.include_documentation)?;
         } else {
-            w.absent(
-                self.include_documentation,
-                "DescribeConfigsRequest.include_documentation",
-            )?;
+            w.absent(self.include_documentation, "DescribeConfigsRequest.include_documentation")?;
         }
         w.no_tags();
         Ok(())
@@ -80,11 +77,8 @@ impl Default for DescribeConfigsResource {
 
 impl Codec for DescribeConfigsResource {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            resource_type: r.get()?,
-            resource_name: r.get()?,
-            configuration_keys: r.get()?,
-        };
+        let this =
+            Self { resource_type: r.get()?, resource_name: r.get()?, configuration_keys: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -109,10 +103,7 @@ pub struct DescribeConfigsResponse {
 
 impl Codec for DescribeConfigsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            results: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, results: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -247,11 +238,7 @@ impl Codec for DescribeConfigsResourceResult {
             is_sensitive: r.get()?,
             synonyms: r.get()?,
             config_type: if v >= 3 { r.get()? } else { 0 },
-            documentation: if v >= 3 {
-                r.get()?
-            } else {
-                Some(String::default())
-            },
+            documentation: if v >= 3 { r.get()? } else { Some(String::default()) },
         };
         r.skip_tags()?;
         Ok(this)
@@ -289,11 +276,7 @@ pub struct DescribeConfigsSynonym {
 
 impl Default for DescribeConfigsSynonym {
     fn default() -> Self {
-        Self {
-            name: String::new(),
-            value: Some(String::default()),
-            source: 0,
-        }
+        Self { name: String::new(), value: Some(String::default()), source: 0 }
     }
 }
 
@@ -309,11 +292,7 @@ impl std::fmt::Debug for DescribeConfigsSynonym {
 
 impl Codec for DescribeConfigsSynonym {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            value: r.get()?,
-            source: r.get()?,
-        };
+        let this = Self { name: r.get()?, value: r.get()?, source: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

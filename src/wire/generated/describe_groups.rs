@@ -67,10 +67,7 @@ pub struct DescribeGroupsResponse {
 impl Codec for DescribeGroupsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         let v = r.version();
-        let this = Self {
-            throttle_time_ms: if v >= 1 { r.get()? } else { 0 },
-            groups: r.get()?,
-        };
+        let this = Self { throttle_time_ms: if v >= 1 { r.get()? } else { 0 }, groups: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

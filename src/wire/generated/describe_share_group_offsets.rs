@@ -58,10 +58,7 @@ impl Default for DescribeShareGroupOffsetsRequestGroup {
 
 impl Codec for DescribeShareGroupOffsetsRequestGroup {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            group_id: r.get()?,
-            topics: r.get()?,
-        };
+        let this = Self { group_id: r.get()?, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -85,10 +82,7 @@ pub struct DescribeShareGroupOffsetsRequestTopic {
 
 impl Codec for DescribeShareGroupOffsetsRequestTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -112,10 +106,7 @@ pub struct DescribeShareGroupOffsetsResponse {
 
 impl Codec for DescribeShareGroupOffsetsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            groups: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, groups: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -185,11 +176,7 @@ pub struct DescribeShareGroupOffsetsResponseTopic {
 
 impl Codec for DescribeShareGroupOffsetsResponseTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_name: r.get()?,
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_name: r.get()?, topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -18,21 +18,14 @@ pub struct DescribeTopicPartitionsRequest {
 
 impl Default for DescribeTopicPartitionsRequest {
     fn default() -> Self {
-        Self {
-            topics: Vec::new(),
-            response_partition_limit: 2000,
-            cursor: None,
-        }
+        Self { topics: Vec::new(), response_partition_limit: 2000, cursor: None }
     }
 }
 
 impl Codec for DescribeTopicPartitionsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topics: r.get()?,
-            response_partition_limit: r.get()?,
-            cursor: r.get_struct()?,
-        };
+        let this =
+            Self { topics: r.get()?, response_partition_limit: r.get()?, cursor: r.get_struct()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -90,10 +83,7 @@ pub struct RequestCursor {
 
 impl Codec for RequestCursor {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_name: r.get()?,
-            partition_index: r.get()?,
-        };
+        let this = Self { topic_name: r.get()?, partition_index: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -119,11 +109,8 @@ pub struct DescribeTopicPartitionsResponse {
 
 impl Codec for DescribeTopicPartitionsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            topics: r.get()?,
-            next_cursor: r.get_struct()?,
-        };
+        let this =
+            Self { throttle_time_ms: r.get()?, topics: r.get()?, next_cursor: r.get_struct()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -284,10 +271,7 @@ pub struct ResponseCursor {
 
 impl Codec for ResponseCursor {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_name: r.get()?,
-            partition_index: r.get()?,
-        };
+        let this = Self { topic_name: r.get()?, partition_index: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -67,12 +67,7 @@ pub struct EndTxnResponse {
 
 impl Default for EndTxnResponse {
     fn default() -> Self {
-        Self {
-            throttle_time_ms: 0,
-            error_code: 0,
-            producer_id: -1,
-            producer_epoch: -1,
-        }
+        Self { throttle_time_ms: 0, error_code: 0, producer_id: -1, producer_epoch: -1 }
     }
 }
 

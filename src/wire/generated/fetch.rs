@@ -91,10 +91,7 @@ impl Codec for FetchRequest {
             w.absent(self.replica_id != -1, "FetchRequest.replica_id")?;
         }
         if v < 15 {
-            w.absent(
-                self.replica_state != ReplicaState::default(),
-                "FetchRequest.replica_state",
-            )?;
+            w.absent(self.replica_state != ReplicaState::default(), "FetchRequest.replica_state")?;
         }
         w.put(&self.max_wait_ms)?;
         w.put(&self.min_bytes)?;
@@ -110,10 +107,7 @@ impl Codec for FetchRequest {
         if v >= 7 {
             w.put(&self.forgotten_topics_data)?;
         } else {
-            w.absent(
-                !self.forgotten_topics_data.is_empty(),
-                "FetchRequest.forgotten_topics_data",
-            )?;
+            w.absent(!self.forgotten_topics_data.is_empty(), "FetchRequest.forgotten_topics_data")?;
         }
         if v >= 11 {
             w.put(&self.rack_id)?;
@@ -156,19 +150,13 @@ pub struct ReplicaState {
 
 impl Default for ReplicaState {
     fn default() -> Self {
-        Self {
-            replica_id: -1,
-            replica_epoch: -1,
-        }
+        Self { replica_id: -1, replica_epoch: -1 }
     }
 }
 
 impl Codec for ReplicaState {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            replica_id: r.get()?,
-            replica_epoch: r.get()?,
-        };
+        let this = Self { replica_id: r.get()?, replica_epoch: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -288,10 +276,7 @@ impl Codec for FetchPartition {
         if v >= 12 {
             w.put(&self.last_fetched_epoch)?;
         } else {
-            w.absent(
-                self.last_fetched_epoch != -1,
-                "FetchPartition.last_fetched_epoch",
-            )?;
+            w.absent(self.last_fetched_epoch != -1, "FetchPartition.last_fetched_epoch")?;
         }
         if v >= 5 {
             w.put(&self.log_start_offset)?;
@@ -397,10 +382,7 @@ impl Codec for FetchResponse {
         }
         w.put(&self.responses)?;
         if v < 16 {
-            w.absent(
-                !self.node_endpoints.is_empty(),
-                "FetchResponse.node_endpoints",
-            )?;
+            w.absent(!self.node_endpoints.is_empty(), "FetchResponse.node_endpoints")?;
         }
         if w.flexible() {
             let tag0 = v >= 16 && !self.node_endpoints.is_empty();
@@ -572,19 +554,13 @@ impl Codec for PartitionData {
             )?;
         }
         if v < 12 {
-            w.absent(
-                self.snapshot_id != SnapshotId::default(),
-                "PartitionData.snapshot_id",
-            )?;
+            w.absent(self.snapshot_id != SnapshotId::default(), "PartitionData.snapshot_id")?;
         }
         w.put(&self.aborted_transactions)?;
         if v >= 11 {
             w.put(&self.preferred_read_replica)?;
         } else {
-            w.absent(
-                self.preferred_read_replica != -1,
-                "PartitionData.preferred_read_replica",
-            )?;
+            w.absent(self.preferred_read_replica != -1, "PartitionData.preferred_read_replica")?;
         }
         w.put(&self.records)?;
         if w.flexible() {
@@ -617,19 +593,13 @@ pub struct EpochEndOffset {
 
 impl Default for EpochEndOffset {
     fn default() -> Self {
-        Self {
-            epoch: -1,
-            end_offset: -1,
-        }
+        Self { epoch: -1, end_offset: -1 }
     }
 }
 
 impl Codec for EpochEndOffset {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            epoch: r.get()?,
-            end_offset: r.get()?,
-        };
+        let this = Self { epoch: r.get()?, end_offset: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -653,19 +623,13 @@ pub struct LeaderIdAndEpoch {
 
 impl Default for LeaderIdAndEpoch {
     fn default() -> Self {
-        Self {
-            leader_id: -1,
-            leader_epoch: -1,
-        }
+        Self { leader_id: -1, leader_epoch: -1 }
     }
 }
 
 impl Codec for LeaderIdAndEpoch {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            leader_id: r.get()?,
-            leader_epoch: r.get()?,
-        };
+        let this = Self { leader_id: r.get()?, leader_epoch: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -689,19 +653,13 @@ pub struct SnapshotId {
 
 impl Default for SnapshotId {
     fn default() -> Self {
-        Self {
-            end_offset: -1,
-            epoch: -1,
-        }
+        Self { end_offset: -1, epoch: -1 }
     }
 }
 
 impl Codec for SnapshotId {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            end_offset: r.get()?,
-            epoch: r.get()?,
-        };
+        let this = Self { end_offset: r.get()?, epoch: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -725,10 +683,7 @@ pub struct AbortedTransaction {
 
 impl Codec for AbortedTransaction {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            producer_id: r.get()?,
-            first_offset: r.get()?,
-        };
+        let this = Self { producer_id: r.get()?, first_offset: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -756,12 +711,7 @@ pub struct NodeEndpoint {
 
 impl Codec for NodeEndpoint {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            node_id: r.get()?,
-            host: r.get()?,
-            port: r.get()?,
-            rack: r.get()?,
-        };
+        let this = Self { node_id: r.get()?, host: r.get()?, port: r.get()?, rack: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -43,10 +43,7 @@ impl Codec for FindCoordinatorRequest {
         if v >= 4 {
             w.put(&self.coordinator_keys)?;
         } else {
-            w.absent(
-                !self.coordinator_keys.is_empty(),
-                "FindCoordinatorRequest.coordinator_keys",
-            )?;
+            w.absent(!self.coordinator_keys.is_empty(), "FindCoordinatorRequest.coordinator_keys")?;
         }
         w.no_tags();
         Ok(())
@@ -104,11 +101,7 @@ impl Codec for FindCoordinatorResponse {
         let this = Self {
             throttle_time_ms: if v >= 1 { r.get()? } else { 0 },
             error_code: if v <= 3 { r.get()? } else { 0 },
-            error_message: if (1..=3).contains(&v) {
-                r.get()?
-            } else {
-                Some(String::default())
-            },
+            error_message: if (1..=3).contains(&v) { r.get()? } else { Some(String::default()) },
             node_id: if v <= 3 { r.get()? } else { 0 },
             host: if v <= 3 { r.get()? } else { String::new() },
             port: if v <= 3 { r.get()? } else { 0 },
@@ -149,10 +142,7 @@ impl Codec for FindCoordinatorResponse {
         if v >= 4 {
             w.put(&self.coordinators)?;
         } else {
-            w.absent(
-                !self.coordinators.is_empty(),
-                "FindCoordinatorResponse.coordinators",
-            )?;
+            w.absent(!self.coordinators.is_empty(), "FindCoordinatorResponse.coordinators")?;
         }
         w.no_tags();
         Ok(())

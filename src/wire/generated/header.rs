@@ -67,9 +67,7 @@ pub struct ResponseHeader {
 
 impl Codec for ResponseHeader {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            correlation_id: r.get()?,
-        };
+        let this = Self { correlation_id: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

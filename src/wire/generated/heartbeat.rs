@@ -39,10 +39,7 @@ impl Codec for HeartbeatRequest {
         if v >= 3 {
             w.put(&self.group_instance_id)?;
         } else {
-            w.absent(
-                self.group_instance_id.is_some(),
-                "HeartbeatRequest.group_instance_id",
-            )?;
+            w.absent(self.group_instance_id.is_some(), "HeartbeatRequest.group_instance_id")?;
         }
         w.no_tags();
         Ok(())
@@ -73,10 +70,8 @@ pub struct HeartbeatResponse {
 impl Codec for HeartbeatResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         let v = r.version();
-        let this = Self {
-            throttle_time_ms: if v >= 1 { r.get()? } else { 0 },
-            error_code: r.get()?,
-        };
+        let this =
+            Self { throttle_time_ms: if v >= 1 { r.get()? } else { 0 }, error_code: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

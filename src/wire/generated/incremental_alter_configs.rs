@@ -16,10 +16,7 @@ pub struct IncrementalAlterConfigsRequest {
 
 impl Codec for IncrementalAlterConfigsRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            resources: r.get()?,
-            validate_only: r.get()?,
-        };
+        let this = Self { resources: r.get()?, validate_only: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -57,11 +54,7 @@ pub struct AlterConfigsResource {
 
 impl Codec for AlterConfigsResource {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            resource_type: r.get()?,
-            resource_name: r.get()?,
-            configs: r.get()?,
-        };
+        let this = Self { resource_type: r.get()?, resource_name: r.get()?, configs: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -88,11 +81,7 @@ pub struct AlterableConfig {
 
 impl Default for AlterableConfig {
     fn default() -> Self {
-        Self {
-            name: String::new(),
-            config_operation: 0,
-            value: Some(String::default()),
-        }
+        Self { name: String::new(), config_operation: 0, value: Some(String::default()) }
     }
 }
 
@@ -108,11 +97,7 @@ impl std::fmt::Debug for AlterableConfig {
 
 impl Codec for AlterableConfig {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            config_operation: r.get()?,
-            value: r.get()?,
-        };
+        let this = Self { name: r.get()?, config_operation: r.get()?, value: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -137,10 +122,7 @@ pub struct IncrementalAlterConfigsResponse {
 
 impl Codec for IncrementalAlterConfigsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            responses: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, responses: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -54,10 +54,7 @@ impl Codec for InitProducerIdRequest {
         if v >= 3 {
             w.put(&self.producer_epoch)?;
         } else {
-            w.absent(
-                self.producer_epoch != -1,
-                "InitProducerIdRequest.producer_epoch",
-            )?;
+            w.absent(self.producer_epoch != -1, "InitProducerIdRequest.producer_epoch")?;
         }
         w.no_tags();
         Ok(())
@@ -91,12 +88,7 @@ pub struct InitProducerIdResponse {
 
 impl Default for InitProducerIdResponse {
     fn default() -> Self {
-        Self {
-            throttle_time_ms: 0,
-            error_code: 0,
-            producer_id: -1,
-            producer_epoch: 0,
-        }
+        Self { throttle_time_ms: 0, error_code: 0, producer_id: -1, producer_epoch: 0 }
     }
 }
 

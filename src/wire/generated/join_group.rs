@@ -71,10 +71,7 @@ impl Codec for JoinGroupRequest {
         if v >= 5 {
             w.put(&self.group_instance_id)?;
         } else {
-            w.absent(
-                self.group_instance_id.is_some(),
-                "JoinGroupRequest.group_instance_id",
-            )?;
+            w.absent(self.group_instance_id.is_some(), "JoinGroupRequest.group_instance_id")?;
         }
         w.put(&self.protocol_type)?;
         w.put(&self.protocols)?;
@@ -109,10 +106,7 @@ pub struct JoinGroupRequestProtocol {
 
 impl Codec for JoinGroupRequestProtocol {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            metadata: r.get()?,
-        };
+        let this = Self { name: r.get()?, metadata: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -154,21 +154,13 @@ pub struct MemberResponse {
 
 impl Default for MemberResponse {
     fn default() -> Self {
-        Self {
-            member_id: String::new(),
-            group_instance_id: Some(String::default()),
-            error_code: 0,
-        }
+        Self { member_id: String::new(), group_instance_id: Some(String::default()), error_code: 0 }
     }
 }
 
 impl Codec for MemberResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            member_id: r.get()?,
-            group_instance_id: r.get()?,
-            error_code: r.get()?,
-        };
+        let this = Self { member_id: r.get()?, group_instance_id: r.get()?, error_code: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -30,18 +30,12 @@ impl Codec for ListGroupsRequest {
         if v >= 4 {
             w.put(&self.states_filter)?;
         } else {
-            w.absent(
-                !self.states_filter.is_empty(),
-                "ListGroupsRequest.states_filter",
-            )?;
+            w.absent(!self.states_filter.is_empty(), "ListGroupsRequest.states_filter")?;
         }
         if v == 5 {
             w.put(&self.types_filter)?;
         } else {
-            w.absent(
-                !self.types_filter.is_empty(),
-                "ListGroupsRequest.types_filter",
-            )?;
+            w.absent(!self.types_filter.is_empty(), "ListGroupsRequest.types_filter")?;
         }
         w.no_tags();
         Ok(())

@@ -37,10 +37,7 @@ impl Codec for ListOffsetsRequest {
         if v >= 2 {
             w.put(&self.isolation_level)?;
         } else {
-            w.absent(
-                self.isolation_level != 0,
-                "ListOffsetsRequest.isolation_level",
-            )?;
+            w.absent(self.isolation_level != 0, "ListOffsetsRequest.isolation_level")?;
         }
         w.put(&self.topics)?;
         if v >= 10 {
@@ -74,10 +71,7 @@ pub struct ListOffsetsTopic {
 
 impl Codec for ListOffsetsTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -103,11 +97,7 @@ pub struct ListOffsetsPartition {
 
 impl Default for ListOffsetsPartition {
     fn default() -> Self {
-        Self {
-            partition_index: 0,
-            current_leader_epoch: -1,
-            timestamp: 0,
-        }
+        Self { partition_index: 0, current_leader_epoch: -1, timestamp: 0 }
     }
 }
 
@@ -147,10 +137,7 @@ pub struct ListOffsetsResponse {
 impl Codec for ListOffsetsResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         let v = r.version();
-        let this = Self {
-            throttle_time_ms: if v >= 2 { r.get()? } else { 0 },
-            topics: r.get()?,
-        };
+        let this = Self { throttle_time_ms: if v >= 2 { r.get()? } else { 0 }, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -186,10 +173,7 @@ pub struct ListOffsetsTopicResponse {
 
 impl Codec for ListOffsetsTopicResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -219,13 +203,7 @@ pub struct ListOffsetsPartitionResponse {
 
 impl Default for ListOffsetsPartitionResponse {
     fn default() -> Self {
-        Self {
-            partition_index: 0,
-            error_code: 0,
-            timestamp: -1,
-            offset: -1,
-            leader_epoch: -1,
-        }
+        Self { partition_index: 0, error_code: 0, timestamp: -1, offset: -1, leader_epoch: -1 }
     }
 }
 
@@ -252,10 +230,7 @@ impl Codec for ListOffsetsPartitionResponse {
         if v >= 4 {
             w.put(&self.leader_epoch)?;
         } else {
-            w.absent(
-                self.leader_epoch != -1,
-                "ListOffsetsPartitionResponse.leader_epoch",
-            )?;
+            w.absent(self.leader_epoch != -1, "ListOffsetsPartitionResponse.leader_epoch")?;
         }
         w.no_tags();
         Ok(())

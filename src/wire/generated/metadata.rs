@@ -56,10 +56,7 @@ impl Codec for MetadataRequest {
         if v >= 4 {
             w.put(&self.allow_auto_topic_creation)?;
         } else {
-            w.absent(
-                !self.allow_auto_topic_creation,
-                "MetadataRequest.allow_auto_topic_creation",
-            )?;
+            w.absent(!self.allow_auto_topic_creation, "MetadataRequest.allow_auto_topic_creation")?;
         }
         if (8..=10).contains(&v) {
             w.put(&self.include_cluster_authorized_operations)?;
@@ -105,10 +102,7 @@ pub struct MetadataRequestTopic {
 
 impl Default for MetadataRequestTopic {
     fn default() -> Self {
-        Self {
-            topic_id: Uuid::ZERO,
-            name: Some(String::default()),
-        }
+        Self { topic_id: Uuid::ZERO, name: Some(String::default()) }
     }
 }
 
@@ -180,11 +174,7 @@ impl Codec for MetadataResponse {
             cluster_id: if v >= 2 { r.get()? } else { None },
             controller_id: if v >= 1 { r.get()? } else { -1 },
             topics: r.get()?,
-            cluster_authorized_operations: if (8..=10).contains(&v) {
-                r.get()?
-            } else {
-                i32::MIN
-            },
+            cluster_authorized_operations: if (8..=10).contains(&v) { r.get()? } else { i32::MIN },
             error_code: if v == 13 { r.get()? } else { 0 },
         };
         r.skip_tags()?;

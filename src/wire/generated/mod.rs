@@ -109,44 +109,26 @@ macro_rules! for_each_api {
     ($each:ident) => {
         $each!(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse);
         $each!(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse);
-        $each!(
-            AlterShareGroupOffsetsRequest,
-            AlterShareGroupOffsetsResponse
-        );
+        $each!(AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse);
         $each!(ApiVersionsRequest, ApiVersionsResponse);
         $each!(ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse);
-        $each!(
-            ConsumerGroupHeartbeatRequest,
-            ConsumerGroupHeartbeatResponse
-        );
+        $each!(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse);
         $each!(CreatePartitionsRequest, CreatePartitionsResponse);
         $each!(CreateTopicsRequest, CreateTopicsResponse);
         $each!(DeleteGroupsRequest, DeleteGroupsResponse);
         $each!(DeleteRecordsRequest, DeleteRecordsResponse);
-        $each!(
-            DeleteShareGroupOffsetsRequest,
-            DeleteShareGroupOffsetsResponse
-        );
+        $each!(DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse);
         $each!(DeleteTopicsRequest, DeleteTopicsResponse);
         $each!(DescribeClusterRequest, DescribeClusterResponse);
         $each!(DescribeConfigsRequest, DescribeConfigsResponse);
         $each!(DescribeGroupsRequest, DescribeGroupsResponse);
-        $each!(
-            DescribeShareGroupOffsetsRequest,
-            DescribeShareGroupOffsetsResponse
-        );
-        $each!(
-            DescribeTopicPartitionsRequest,
-            DescribeTopicPartitionsResponse
-        );
+        $each!(DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse);
+        $each!(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse);
         $each!(EndTxnRequest, EndTxnResponse);
         $each!(FetchRequest, FetchResponse);
         $each!(FindCoordinatorRequest, FindCoordinatorResponse);
         $each!(HeartbeatRequest, HeartbeatResponse);
-        $each!(
-            IncrementalAlterConfigsRequest,
-            IncrementalAlterConfigsResponse
-        );
+        $each!(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse);
         $each!(InitProducerIdRequest, InitProducerIdResponse);
         $each!(JoinGroupRequest, JoinGroupResponse);
         $each!(LeaveGroupRequest, LeaveGroupResponse);

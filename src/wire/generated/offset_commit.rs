@@ -58,10 +58,7 @@ impl Codec for OffsetCommitRequest {
         if v >= 7 {
             w.put(&self.group_instance_id)?;
         } else {
-            w.absent(
-                self.group_instance_id.is_some(),
-                "OffsetCommitRequest.group_instance_id",
-            )?;
+            w.absent(self.group_instance_id.is_some(), "OffsetCommitRequest.group_instance_id")?;
         }
         if v <= 4 {
             w.put(&self.retention_time_ms)?;
@@ -183,10 +180,7 @@ pub struct OffsetCommitResponse {
 impl Codec for OffsetCommitResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         let v = r.version();
-        let this = Self {
-            throttle_time_ms: if v >= 3 { r.get()? } else { 0 },
-            topics: r.get()?,
-        };
+        let this = Self { throttle_time_ms: if v >= 3 { r.get()? } else { 0 }, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -259,10 +253,7 @@ pub struct OffsetCommitResponsePartition {
 
 impl Codec for OffsetCommitResponsePartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            error_code: r.get()?,
-        };
+        let this = Self { partition_index: r.get()?, error_code: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -16,10 +16,7 @@ pub struct OffsetDeleteRequest {
 
 impl Codec for OffsetDeleteRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            group_id: r.get()?,
-            topics: r.get()?,
-        })
+        Ok(Self { group_id: r.get()?, topics: r.get()? })
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {
@@ -52,10 +49,7 @@ pub struct OffsetDeleteRequestTopic {
 
 impl Codec for OffsetDeleteRequestTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            name: r.get()?,
-            partitions: r.get()?,
-        })
+        Ok(Self { name: r.get()?, partitions: r.get()? })
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {
@@ -74,9 +68,7 @@ pub struct OffsetDeleteRequestPartition {
 
 impl Codec for OffsetDeleteRequestPartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            partition_index: r.get()?,
-        })
+        Ok(Self { partition_index: r.get()? })
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {
@@ -98,11 +90,7 @@ pub struct OffsetDeleteResponse {
 
 impl Codec for OffsetDeleteResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            error_code: r.get()?,
-            throttle_time_ms: r.get()?,
-            topics: r.get()?,
-        })
+        Ok(Self { error_code: r.get()?, throttle_time_ms: r.get()?, topics: r.get()? })
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {
@@ -133,10 +121,7 @@ pub struct OffsetDeleteResponseTopic {
 
 impl Codec for OffsetDeleteResponseTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            name: r.get()?,
-            partitions: r.get()?,
-        })
+        Ok(Self { name: r.get()?, partitions: r.get()? })
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {
@@ -157,10 +142,7 @@ pub struct OffsetDeleteResponsePartition {
 
 impl Codec for OffsetDeleteResponsePartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            partition_index: r.get()?,
-            error_code: r.get()?,
-        })
+        Ok(Self { partition_index: r.get()?, error_code: r.get()? })
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {

@@ -103,10 +103,7 @@ pub struct OffsetFetchRequestTopic {
 
 impl Codec for OffsetFetchRequestTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            partition_indexes: r.get()?,
-        };
+        let this = Self { name: r.get()?, partition_indexes: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -277,10 +274,7 @@ pub struct OffsetFetchResponseTopic {
 
 impl Codec for OffsetFetchResponseTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -361,11 +355,7 @@ pub struct OffsetFetchResponseGroup {
 
 impl Codec for OffsetFetchResponseGroup {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            group_id: r.get()?,
-            topics: r.get()?,
-            error_code: r.get()?,
-        };
+        let this = Self { group_id: r.get()?, topics: r.get()?, error_code: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

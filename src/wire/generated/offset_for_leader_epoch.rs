@@ -16,20 +16,14 @@ pub struct OffsetForLeaderEpochRequest {
 
 impl Default for OffsetForLeaderEpochRequest {
     fn default() -> Self {
-        Self {
-            replica_id: -2,
-            topics: Vec::new(),
-        }
+        Self { replica_id: -2, topics: Vec::new() }
     }
 }
 
 impl Codec for OffsetForLeaderEpochRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         let v = r.version();
-        let this = Self {
-            replica_id: if v >= 3 { r.get()? } else { -2 },
-            topics: r.get()?,
-        };
+        let this = Self { replica_id: if v >= 3 { r.get()? } else { -2 }, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -68,10 +62,7 @@ pub struct OffsetForLeaderTopic {
 
 impl Codec for OffsetForLeaderTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -97,21 +88,14 @@ pub struct OffsetForLeaderPartition {
 
 impl Default for OffsetForLeaderPartition {
     fn default() -> Self {
-        Self {
-            partition: 0,
-            current_leader_epoch: -1,
-            leader_epoch: 0,
-        }
+        Self { partition: 0, current_leader_epoch: -1, leader_epoch: 0 }
     }
 }
 
 impl Codec for OffsetForLeaderPartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition: r.get()?,
-            current_leader_epoch: r.get()?,
-            leader_epoch: r.get()?,
-        };
+        let this =
+            Self { partition: r.get()?, current_leader_epoch: r.get()?, leader_epoch: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -136,10 +120,7 @@ pub struct OffsetForLeaderEpochResponse {
 
 impl Codec for OffsetForLeaderEpochResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            topics: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -172,10 +153,7 @@ pub struct OffsetForLeaderTopicResult {
 
 impl Codec for OffsetForLeaderTopicResult {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -203,12 +181,7 @@ pub struct EpochEndOffset {
 
 impl Default for EpochEndOffset {
     fn default() -> Self {
-        Self {
-            error_code: 0,
-            partition: 0,
-            leader_epoch: -1,
-            end_offset: -1,
-        }
+        Self { error_code: 0, partition: 0, leader_epoch: -1, end_offset: -1 }
     }
 }
 

@@ -103,18 +103,13 @@ pub struct PartitionProduceData {
 /// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for PartitionProduceData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PartitionProduceData")
-            .field("index", &self.index)
-            .finish_non_exhaustive()
+        f.debug_struct("PartitionProduceData").field("index", &self.index).finish_non_exhaustive()
     }
 }
 
 impl Codec for PartitionProduceData {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            index: r.get()?,
-            records: r.get()?,
-        };
+        let this = Self { index: r.get()?, records: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -141,11 +136,8 @@ pub struct ProduceResponse {
 impl Codec for ProduceResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         let v = r.version();
-        let mut this = Self {
-            responses: r.get()?,
-            throttle_time_ms: r.get()?,
-            node_endpoints: Vec::new(),
-        };
+        let mut this =
+            Self { responses: r.get()?, throttle_time_ms: r.get()?, node_endpoints: Vec::new() };
         r.tags(|tag, r| {
             match tag {
                 0 if v >= 10 => this.node_endpoints = r.get()?,
@@ -161,10 +153,7 @@ impl Codec for ProduceResponse {
         w.put(&self.responses)?;
         w.put(&self.throttle_time_ms)?;
         if v < 10 {
-            w.absent(
-                !self.node_endpoints.is_empty(),
-                "ProduceResponse.node_endpoints",
-            )?;
+            w.absent(!self.node_endpoints.is_empty(), "ProduceResponse.node_endpoints")?;
         }
         if w.flexible() {
             let tag0 = v >= 10 && !self.node_endpoints.is_empty();
@@ -325,10 +314,7 @@ pub struct BatchIndexAndErrorMessage {
 
 impl Codec for BatchIndexAndErrorMessage {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            batch_index: r.get()?,
-            batch_index_error_message: r.get()?,
-        };
+        let this = Self { batch_index: r.get()?, batch_index_error_message: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -352,19 +338,13 @@ pub struct LeaderIdAndEpoch {
 
 impl Default for LeaderIdAndEpoch {
     fn default() -> Self {
-        Self {
-            leader_id: -1,
-            leader_epoch: -1,
-        }
+        Self { leader_id: -1, leader_epoch: -1 }
     }
 }
 
 impl Codec for LeaderIdAndEpoch {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            leader_id: r.get()?,
-            leader_epoch: r.get()?,
-        };
+        let this = Self { leader_id: r.get()?, leader_epoch: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -392,12 +372,7 @@ pub struct NodeEndpoint {
 
 impl Codec for NodeEndpoint {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            node_id: r.get()?,
-            host: r.get()?,
-            port: r.get()?,
-            rack: r.get()?,
-        };
+        let this = Self { node_id: r.get()?, host: r.get()?, port: r.get()?, rack: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -17,16 +17,13 @@ pub struct SaslAuthenticateRequest {
 /// Leaves out what may be secret: credentials, configuration values, records.
 impl std::fmt::Debug for SaslAuthenticateRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SaslAuthenticateRequest")
-            .finish_non_exhaustive()
+        f.debug_struct("SaslAuthenticateRequest").finish_non_exhaustive()
     }
 }
 
 impl Codec for SaslAuthenticateRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            auth_bytes: r.get()?,
-        };
+        let this = Self { auth_bytes: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

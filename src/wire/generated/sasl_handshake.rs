@@ -14,9 +14,7 @@ pub struct SaslHandshakeRequest {
 
 impl Codec for SaslHandshakeRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            mechanism: r.get()?,
-        })
+        Ok(Self { mechanism: r.get()? })
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {
@@ -48,10 +46,7 @@ pub struct SaslHandshakeResponse {
 
 impl Codec for SaslHandshakeResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self {
-            error_code: r.get()?,
-            mechanisms: r.get()?,
-        })
+        Ok(Self { error_code: r.get()?, mechanisms: r.get()? })
     }
 
     fn write(&self, w: &mut Writer<'_>) -> Result<()> {

@@ -85,10 +85,7 @@ pub struct AcknowledgeTopic {
 
 impl Codec for AcknowledgeTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -112,10 +109,7 @@ pub struct AcknowledgePartition {
 
 impl Codec for AcknowledgePartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            acknowledgement_batches: r.get()?,
-        };
+        let this = Self { partition_index: r.get()?, acknowledgement_batches: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -141,11 +135,8 @@ pub struct AcknowledgementBatch {
 
 impl Codec for AcknowledgementBatch {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            first_offset: r.get()?,
-            last_offset: r.get()?,
-            acknowledge_types: r.get()?,
-        };
+        let this =
+            Self { first_offset: r.get()?, last_offset: r.get()?, acknowledge_types: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -226,10 +217,7 @@ pub struct ShareAcknowledgeTopicResponse {
 
 impl Codec for ShareAcknowledgeTopicResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -288,10 +276,7 @@ pub struct LeaderIdAndEpoch {
 
 impl Codec for LeaderIdAndEpoch {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            leader_id: r.get()?,
-            leader_epoch: r.get()?,
-        };
+        let this = Self { leader_id: r.get()?, leader_epoch: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -319,12 +304,7 @@ pub struct NodeEndpoint {
 
 impl Codec for NodeEndpoint {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            node_id: r.get()?,
-            host: r.get()?,
-            port: r.get()?,
-            rack: r.get()?,
-        };
+        let this = Self { node_id: r.get()?, host: r.get()?, port: r.get()?, rack: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -124,10 +124,7 @@ pub struct FetchTopic {
 
 impl Codec for FetchTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -151,10 +148,7 @@ pub struct FetchPartition {
 
 impl Codec for FetchPartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            acknowledgement_batches: r.get()?,
-        };
+        let this = Self { partition_index: r.get()?, acknowledgement_batches: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -180,11 +174,8 @@ pub struct AcknowledgementBatch {
 
 impl Codec for AcknowledgementBatch {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            first_offset: r.get()?,
-            last_offset: r.get()?,
-            acknowledge_types: r.get()?,
-        };
+        let this =
+            Self { first_offset: r.get()?, last_offset: r.get()?, acknowledge_types: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -209,10 +200,7 @@ pub struct ForgottenTopic {
 
 impl Codec for ForgottenTopic {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -288,10 +276,7 @@ pub struct ShareFetchableTopicResponse {
 
 impl Codec for ShareFetchableTopicResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -381,10 +366,7 @@ pub struct LeaderIdAndEpoch {
 
 impl Codec for LeaderIdAndEpoch {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            leader_id: r.get()?,
-            leader_epoch: r.get()?,
-        };
+        let this = Self { leader_id: r.get()?, leader_epoch: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -410,11 +392,7 @@ pub struct AcquiredRecords {
 
 impl Codec for AcquiredRecords {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            first_offset: r.get()?,
-            last_offset: r.get()?,
-            delivery_count: r.get()?,
-        };
+        let this = Self { first_offset: r.get()?, last_offset: r.get()?, delivery_count: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -443,12 +421,7 @@ pub struct NodeEndpoint {
 
 impl Codec for NodeEndpoint {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            node_id: r.get()?,
-            host: r.get()?,
-            port: r.get()?,
-            rack: r.get()?,
-        };
+        let this = Self { node_id: r.get()?, host: r.get()?, port: r.get()?, rack: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -16,10 +16,7 @@ pub struct ShareGroupDescribeRequest {
 
 impl Codec for ShareGroupDescribeRequest {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            group_ids: r.get()?,
-            include_authorized_operations: r.get()?,
-        };
+        let this = Self { group_ids: r.get()?, include_authorized_operations: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -55,10 +52,7 @@ pub struct ShareGroupDescribeResponse {
 
 impl Codec for ShareGroupDescribeResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            groups: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, groups: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -211,11 +205,7 @@ pub struct TopicPartitions {
 
 impl Codec for TopicPartitions {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            topic_name: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, topic_name: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -238,9 +228,7 @@ pub struct Assignment {
 
 impl Codec for Assignment {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_partitions: r.get()?,
-        };
+        let this = Self { topic_partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -121,9 +121,7 @@ pub struct Assignment {
 
 impl Codec for Assignment {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_partitions: r.get()?,
-        };
+        let this = Self { topic_partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -146,10 +144,7 @@ pub struct TopicPartitions {
 
 impl Codec for TopicPartitions {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -68,10 +68,7 @@ pub struct StreamsGroupDescribeResponse {
 
 impl Codec for StreamsGroupDescribeResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            groups: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, groups: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -176,10 +173,7 @@ impl Codec for DescribedGroup {
         if v == 1 {
             w.put_struct(&self.topology_description)?;
         } else {
-            w.absent(
-                self.topology_description.is_some(),
-                "DescribedGroup.topology_description",
-            )?;
+            w.absent(self.topology_description.is_some(), "DescribedGroup.topology_description")?;
         }
         if v == 1 {
             w.put(&self.topology_description_status)?;
@@ -208,10 +202,7 @@ pub struct Topology {
 
 impl Codec for Topology {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            epoch: r.get()?,
-            subtopologies: r.get()?,
-        };
+        let this = Self { epoch: r.get()?, subtopologies: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -353,10 +344,7 @@ pub struct Endpoint {
 
 impl Codec for Endpoint {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            host: r.get()?,
-            port: r.get()?,
-        };
+        let this = Self { host: r.get()?, port: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -382,11 +370,7 @@ pub struct TaskOffset {
 
 impl Codec for TaskOffset {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            subtopology_id: r.get()?,
-            partition: r.get()?,
-            offset: r.get()?,
-        };
+        let this = Self { subtopology_id: r.get()?, partition: r.get()?, offset: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -413,11 +397,7 @@ pub struct Assignment {
 
 impl Codec for Assignment {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            active_tasks: r.get()?,
-            standby_tasks: r.get()?,
-            warmup_tasks: r.get()?,
-        };
+        let this = Self { active_tasks: r.get()?, standby_tasks: r.get()?, warmup_tasks: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -442,10 +422,7 @@ pub struct TaskIds {
 
 impl Codec for TaskIds {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            subtopology_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { subtopology_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -469,10 +446,7 @@ pub struct KeyValue {
 
 impl Codec for KeyValue {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            key: r.get()?,
-            value: r.get()?,
-        };
+        let this = Self { key: r.get()?, value: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -531,10 +505,7 @@ pub struct TopologyDescription {
 
 impl Codec for TopologyDescription {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            subtopologies: r.get()?,
-            global_stores: r.get()?,
-        };
+        let this = Self { subtopologies: r.get()?, global_stores: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -558,10 +529,7 @@ pub struct TopologyDescriptionSubtopology {
 
 impl Codec for TopologyDescriptionSubtopology {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            subtopology_id: r.get()?,
-            nodes: r.get()?,
-        };
+        let this = Self { subtopology_id: r.get()?, nodes: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -628,10 +596,7 @@ pub struct TopologyDescriptionGlobalStore {
 
 impl Codec for TopologyDescriptionGlobalStore {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            source: r.get()?,
-            processor: r.get()?,
-        };
+        let this = Self { source: r.get()?, processor: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -139,10 +139,7 @@ pub struct Topology {
 
 impl Codec for Topology {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            epoch: r.get()?,
-            subtopologies: r.get()?,
-        };
+        let this = Self { epoch: r.get()?, subtopologies: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -244,10 +241,7 @@ pub struct KeyValue {
 
 impl Codec for KeyValue {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            key: r.get()?,
-            value: r.get()?,
-        };
+        let this = Self { key: r.get()?, value: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -306,10 +300,7 @@ pub struct RequestEndpoint {
 
 impl Codec for RequestEndpoint {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            host: r.get()?,
-            port: r.get()?,
-        };
+        let this = Self { host: r.get()?, port: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -335,11 +326,7 @@ pub struct TaskOffset {
 
 impl Codec for TaskOffset {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            subtopology_id: r.get()?,
-            partition: r.get()?,
-            offset: r.get()?,
-        };
+        let this = Self { subtopology_id: r.get()?, partition: r.get()?, offset: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -364,10 +351,7 @@ pub struct RequestTaskIds {
 
 impl Codec for RequestTaskIds {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            subtopology_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { subtopology_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -555,10 +539,7 @@ pub struct Status {
 
 impl Codec for Status {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            status_code: r.get()?,
-            status_detail: r.get()?,
-        };
+        let this = Self { status_code: r.get()?, status_detail: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -582,10 +563,7 @@ pub struct TopicPartition {
 
 impl Codec for TopicPartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            topic: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { topic: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -609,10 +587,7 @@ pub struct ResponseTaskIds {
 
 impl Codec for ResponseTaskIds {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            subtopology_id: r.get()?,
-            partitions: r.get()?,
-        };
+        let this = Self { subtopology_id: r.get()?, partitions: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -636,10 +611,7 @@ pub struct ResponseEndpoint {
 
 impl Codec for ResponseEndpoint {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            host: r.get()?,
-            port: r.get()?,
-        };
+        let this = Self { host: r.get()?, port: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

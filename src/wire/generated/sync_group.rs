@@ -50,10 +50,7 @@ impl Codec for SyncGroupRequest {
         if v >= 3 {
             w.put(&self.group_instance_id)?;
         } else {
-            w.absent(
-                self.group_instance_id.is_some(),
-                "SyncGroupRequest.group_instance_id",
-            )?;
+            w.absent(self.group_instance_id.is_some(), "SyncGroupRequest.group_instance_id")?;
         }
         if v == 5 {
             w.put(&self.protocol_type)?;
@@ -90,10 +87,7 @@ pub struct SyncGroupRequestAssignment {
 
 impl Codec for SyncGroupRequestAssignment {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            member_id: r.get()?,
-            assignment: r.get()?,
-        };
+        let this = Self { member_id: r.get()?, assignment: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

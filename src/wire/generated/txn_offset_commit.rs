@@ -75,18 +75,12 @@ impl Codec for TxnOffsetCommitRequest {
         if v >= 3 {
             w.put(&self.member_id)?;
         } else {
-            w.absent(
-                !self.member_id.is_empty(),
-                "TxnOffsetCommitRequest.member_id",
-            )?;
+            w.absent(!self.member_id.is_empty(), "TxnOffsetCommitRequest.member_id")?;
         }
         if v >= 3 {
             w.put(&self.group_instance_id)?;
         } else {
-            w.absent(
-                self.group_instance_id.is_some(),
-                "TxnOffsetCommitRequest.group_instance_id",
-            )?;
+            w.absent(self.group_instance_id.is_some(), "TxnOffsetCommitRequest.group_instance_id")?;
         }
         w.put(&self.topics)?;
         w.no_tags();
@@ -204,10 +198,7 @@ pub struct TxnOffsetCommitResponse {
 
 impl Codec for TxnOffsetCommitResponse {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            throttle_time_ms: r.get()?,
-            topics: r.get()?,
-        };
+        let this = Self { throttle_time_ms: r.get()?, topics: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }
@@ -277,10 +268,7 @@ pub struct TxnOffsetCommitResponsePartition {
 
 impl Codec for TxnOffsetCommitResponsePartition {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let this = Self {
-            partition_index: r.get()?,
-            error_code: r.get()?,
-        };
+        let this = Self { partition_index: r.get()?, error_code: r.get()? };
         r.skip_tags()?;
         Ok(this)
     }

@@ -36,10 +36,7 @@ pub struct DecodeOptions {
 
 impl Default for DecodeOptions {
     fn default() -> Self {
-        Self {
-            check_crc: true,
-            max_decompressed: 128 << 20,
-        }
+        Self { check_crc: true, max_decompressed: 128 << 20 }
     }
 }
 
@@ -73,8 +70,7 @@ pub struct BatchHeader {
 impl BatchHeader {
     /// Offset of the last record the batch was written with.
     pub fn last_offset(&self) -> i64 {
-        self.base_offset
-            .saturating_add(i64::from(self.last_offset_delta))
+        self.base_offset.saturating_add(i64::from(self.last_offset_delta))
     }
 
     /// The offset to fetch after this batch.
@@ -85,10 +81,8 @@ impl BatchHeader {
     /// How the records are compressed.
     pub fn compression(&self) -> Result<Compression> {
         let id = (self.attributes & COMPRESSION_MASK) as u8;
-        Compression::from_id(id).ok_or(Error::UnknownCompression {
-            base_offset: self.base_offset,
-            id,
-        })
+        Compression::from_id(id)
+            .ok_or(Error::UnknownCompression { base_offset: self.base_offset, id })
     }
 
     /// Part of a transaction.
@@ -209,11 +203,7 @@ pub struct Batches {
 impl Batches {
     /// Starts at the front of `records`.
     pub fn new(records: Bytes) -> Self {
-        Self {
-            rest: records,
-            position: 0,
-            broken: false,
-        }
+        Self { rest: records, position: 0, broken: false }
     }
 
     /// The incomplete batch at the end, once the iteration is over.
@@ -232,11 +222,7 @@ impl Batches {
 
     fn invalid(&mut self, what: &'static str) -> Error {
         self.broken = true;
-        Error::Invalid {
-            message: "record batch",
-            what,
-            position: self.position,
-        }
+        Error::Invalid { message: "record batch", what, position: self.position }
     }
 }
 

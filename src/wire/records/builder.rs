@@ -151,11 +151,7 @@ impl BatchBuilder {
         value: Option<&[u8]>,
         headers: impl Iterator<Item = HeaderRef<'h>>,
     ) -> (usize, usize) {
-        let delta = if self.count == 0 {
-            0
-        } else {
-            timestamp.wrapping_sub(self.base_timestamp)
-        };
+        let delta = if self.count == 0 { 0 } else { timestamp.wrapping_sub(self.base_timestamp) };
         let (count, header_bytes) = headers.fold((0, 0), |(count, bytes), header| {
             let size = nullable_size(Some(header.key)) + nullable_size(header.value);
             (count + 1, bytes + size)

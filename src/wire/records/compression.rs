@@ -54,10 +54,7 @@ impl Compression {
     }
 
     fn error(self, reason: impl ToString) -> Error {
-        Error::Compression {
-            codec: self.name(),
-            reason: reason.to_string(),
-        }
+        Error::Compression { codec: self.name(), reason: reason.to_string() }
     }
 }
 
@@ -68,12 +65,9 @@ pub(super) fn decompress(codec: Compression, packed: &[u8], limit: usize) -> Res
             check_limit(codec, packed.len(), limit)?;
             Ok(Bytes::copy_from_slice(packed))
         }
-        Compression::Gzip => read_all(
-            codec,
-            flate2::bufread::MultiGzDecoder::new(packed),
-            packed,
-            limit,
-        ),
+        Compression::Gzip => {
+            read_all(codec, flate2::bufread::MultiGzDecoder::new(packed), packed, limit)
+        }
         Compression::Snappy => unsnap(packed, limit),
         Compression::Lz4 => read_all(codec, FrameDecoder::new(packed), packed, limit),
         Compression::Zstd => {
@@ -89,20 +83,14 @@ pub(super) fn decompress(codec: Compression, packed: &[u8], limit: usize) -> Res
 /// Reads to the end, the buffer growing with what really comes out.
 fn read_all(codec: Compression, source: impl Read, packed: &[u8], limit: usize) -> Result<Bytes> {
     let mut out = Vec::with_capacity(packed.len().saturating_mul(4).min(limit));
-    source
-        .take(limit as u64 + 1)
-        .read_to_end(&mut out)
-        .map_err(|e| codec.error(e))?;
+    source.take(limit as u64 + 1).read_to_end(&mut out).map_err(|e| codec.error(e))?;
     check_limit(codec, out.len(), limit)?;
     Ok(out.into())
 }
 
 fn check_limit(codec: Compression, len: usize, limit: usize) -> Result<()> {
     if len > limit {
-        return Err(Error::DecompressedTooLarge {
-            codec: codec.name(),
-            limit,
-        });
+        return Err(Error::DecompressedTooLarge { codec: codec.name(), limit });
     }
     Ok(())
 }
@@ -144,9 +132,7 @@ fn unsnap_block(block: &[u8], out: &mut Vec<u8>, limit: usize) -> Result<()> {
     let start = out.len();
     check_limit(codec, start.saturating_add(len), limit)?;
     out.resize(start + len, 0);
-    snap::raw::Decoder::new()
-        .decompress(block, &mut out[start..])
-        .map_err(|e| codec.error(e))?;
+    snap::raw::Decoder::new().decompress(block, &mut out[start..]).map_err(|e| codec.error(e))?;
     Ok(())
 }
 
@@ -166,15 +152,12 @@ pub(super) fn compress(
         Compression::Gzip => {
             let level = level.map_or(6, |level| level.clamp(0, 9) as u32);
             let mut encoder = flate2::write::GzEncoder::new(sink, flate2::Compression::new(level));
-            encoder
-                .write_all(plain)
-                .and_then(|()| encoder.finish().map(drop))
+            encoder.write_all(plain).and_then(|()| encoder.finish().map(drop))
         }
         Compression::Snappy => snap_blocks(plain, out),
         Compression::Lz4 => {
-            let info = FrameInfo::new()
-                .block_mode(BlockMode::Independent)
-                .block_size(BlockSize::Max64KB);
+            let info =
+                FrameInfo::new().block_mode(BlockMode::Independent).block_size(BlockSize::Max64KB);
             let mut encoder = FrameEncoder::with_frame_info(info, sink);
             encoder
                 .write_all(plain)
@@ -196,9 +179,7 @@ fn snap_blocks(plain: &[u8], out: &mut BytesMut) -> io::Result<()> {
     for block in plain.chunks(XERIAL_BLOCK) {
         let at = out.len();
         out.resize(at + 4 + snap::raw::max_compress_len(block.len()), 0);
-        let len = encoder
-            .compress(block, &mut out[at + 4..])
-            .map_err(io::Error::other)?;
+        let len = encoder.compress(block, &mut out[at + 4..]).map_err(io::Error::other)?;
         out[at..at + 4].copy_from_slice(&(len as u32).to_be_bytes());
         out.truncate(at + 4 + len);
     }
@@ -242,21 +223,13 @@ mod tests {
             assert!(decompress(codec, &packed, 100_000).is_ok(), "{codec:?}");
             let error = decompress(codec, &packed, 99_999).unwrap_err();
             let limit = 99_999;
-            assert_eq!(
-                error,
-                Error::DecompressedTooLarge {
-                    codec: codec.name(),
-                    limit
-                }
-            );
+            assert_eq!(error, Error::DecompressedTooLarge { codec: codec.name(), limit });
         }
     }
 
     #[test]
     fn raw_snappy_is_read_too() {
-        let raw = snap::raw::Encoder::new()
-            .compress_vec(b"aaaaaaaaaabbbbbbbbbb")
-            .unwrap();
+        let raw = snap::raw::Encoder::new().compress_vec(b"aaaaaaaaaabbbbbbbbbb").unwrap();
         let plain = decompress(Compression::Snappy, &raw, 100).unwrap();
         assert_eq!(&plain[..], b"aaaaaaaaaabbbbbbbbbb");
     }

@@ -27,11 +27,7 @@ impl ControlRecord {
     /// Reads the marker out of a record of a control batch. Newer versions of a marker keep
     /// the fields of older ones in front, so that they are read as well.
     pub fn parse(record: &RecordRef<'_>) -> Result<Self> {
-        let invalid = |what| Error::Invalid {
-            message: "control record",
-            what,
-            position: 0,
-        };
+        let invalid = |what| Error::Invalid { message: "control record", what, position: 0 };
         let key = record
             .key
             .and_then(|key| key.first_chunk::<4>())
@@ -41,10 +37,7 @@ impl ControlRecord {
             0 => ControlKind::Abort,
             1 => ControlKind::Commit,
             other => {
-                return Ok(Self {
-                    kind: ControlKind::Other(other),
-                    coordinator_epoch: None,
-                });
+                return Ok(Self { kind: ControlKind::Other(other), coordinator_epoch: None });
             }
         };
         let value = record
@@ -52,9 +45,6 @@ impl ControlRecord {
             .and_then(|value| value.first_chunk::<6>())
             .ok_or_else(|| invalid("value is shorter than version and coordinator epoch"))?;
         let epoch = i32::from_be_bytes([value[2], value[3], value[4], value[5]]);
-        Ok(Self {
-            kind,
-            coordinator_epoch: Some(epoch),
-        })
+        Ok(Self { kind, coordinator_epoch: Some(epoch) })
     }
 }

@@ -51,10 +51,7 @@ impl BatchRecords {
             left: self.header.record_count as u32,
             base_offset: self.header.base_offset,
             base_timestamp: self.header.base_timestamp,
-            append_time: self
-                .header
-                .is_log_append_time()
-                .then_some(self.header.max_timestamp),
+            append_time: self.header.is_log_append_time().then_some(self.header.max_timestamp),
             last_offset_delta: self.header.last_offset_delta,
             previous_delta: -1,
         }
@@ -69,11 +66,7 @@ impl BatchRecords {
             timestamp: record.timestamp,
             key: record.key.map(slice),
             value: record.value.map(slice),
-            headers: if record.header_count == 0 {
-                Bytes::new()
-            } else {
-                slice(record.headers)
-            },
+            headers: if record.header_count == 0 { Bytes::new() } else { slice(record.headers) },
             header_count: record.header_count,
         }
     }
@@ -151,11 +144,7 @@ impl<'a> Records<'a> {
     fn fail(&mut self, what: &'static str, at: usize) -> Error {
         self.left = 0;
         self.cursor = Cursor::new(&[]);
-        Error::Invalid {
-            message: "records of a batch",
-            what,
-            position: at,
-        }
+        Error::Invalid { message: "records of a batch", what, position: at }
     }
 }
 
@@ -216,10 +205,7 @@ pub struct RecordRef<'a> {
 impl<'a> RecordRef<'a> {
     /// The headers in their order; names may repeat.
     pub fn headers(&self) -> Headers<'a> {
-        Headers {
-            cursor: Cursor::new(self.headers),
-            left: self.header_count,
-        }
+        Headers { cursor: Cursor::new(self.headers), left: self.header_count }
     }
 }
 

@@ -45,9 +45,7 @@ impl<'a> Cursor<'a> {
         if second < 0x80 {
             return Some(unzigzag32(value));
         }
-        self.long_tail(u64::from(value))
-            .and_then(|value| u32::try_from(value).ok())
-            .map(unzigzag32)
+        self.long_tail(u64::from(value)).and_then(|value| u32::try_from(value).ok()).map(unzigzag32)
     }
 
     /// A 64-bit number.

@@ -17,9 +17,6 @@ impl Sample for AddOffsetsToTxnRequest {
 
 impl Sample for AddOffsetsToTxnResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            error_code: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), error_code: g.any() }
     }
 }

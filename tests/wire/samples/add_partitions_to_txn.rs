@@ -9,11 +9,7 @@ impl Sample for AddPartitionsToTxnRequest {
         let v = g.version();
         let default = Self::default();
         Self {
-            transactions: if (4..=5).contains(&v) {
-                g.any()
-            } else {
-                default.transactions
-            },
+            transactions: if (4..=5).contains(&v) { g.any() } else { default.transactions },
             v3_and_below_transactional_id: if (0..=3).contains(&v) {
                 g.any()
             } else {
@@ -52,10 +48,7 @@ impl Sample for AddPartitionsToTxnTransaction {
 
 impl Sample for AddPartitionsToTxnTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            partitions: g.any(),
-        }
+        Self { name: g.any(), partitions: g.any() }
     }
 }
 
@@ -65,11 +58,7 @@ impl Sample for AddPartitionsToTxnResponse {
         let default = Self::default();
         Self {
             throttle_time_ms: g.any(),
-            error_code: if (4..=5).contains(&v) {
-                g.any()
-            } else {
-                default.error_code
-            },
+            error_code: if (4..=5).contains(&v) { g.any() } else { default.error_code },
             results_by_transaction: if (4..=5).contains(&v) {
                 g.any()
             } else {
@@ -86,27 +75,18 @@ impl Sample for AddPartitionsToTxnResponse {
 
 impl Sample for AddPartitionsToTxnResult {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            transactional_id: g.any(),
-            topic_results: g.any(),
-        }
+        Self { transactional_id: g.any(), topic_results: g.any() }
     }
 }
 
 impl Sample for AddPartitionsToTxnTopicResult {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            results_by_partition: g.any(),
-        }
+        Self { name: g.any(), results_by_partition: g.any() }
     }
 }
 
 impl Sample for AddPartitionsToTxnPartitionResult {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            partition_error_code: g.any(),
-        }
+        Self { partition_index: g.any(), partition_error_code: g.any() }
     }
 }

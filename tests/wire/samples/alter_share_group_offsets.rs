@@ -6,28 +6,19 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for AlterShareGroupOffsetsRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            group_id: g.any(),
-            topics: g.any(),
-        }
+        Self { group_id: g.any(), topics: g.any() }
     }
 }
 
 impl Sample for AlterShareGroupOffsetsRequestTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_name: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_name: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for AlterShareGroupOffsetsRequestPartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            start_offset: g.any(),
-        }
+        Self { partition_index: g.any(), start_offset: g.any() }
     }
 }
 
@@ -44,20 +35,12 @@ impl Sample for AlterShareGroupOffsetsResponse {
 
 impl Sample for AlterShareGroupOffsetsResponseTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_name: g.any(),
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_name: g.any(), topic_id: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for AlterShareGroupOffsetsResponsePartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            error_code: g.any(),
-            error_message: g.option(),
-        }
+        Self { partition_index: g.any(), error_code: g.any(), error_message: g.option() }
     }
 }

@@ -19,16 +19,8 @@ impl Sample for ApiVersionsRequest {
             } else {
                 default.client_software_version
             },
-            cluster_id: if (5..=5).contains(&v) {
-                g.option()
-            } else {
-                default.cluster_id
-            },
-            node_id: if (5..=5).contains(&v) {
-                g.any()
-            } else {
-                default.node_id
-            },
+            cluster_id: if (5..=5).contains(&v) { g.option() } else { default.cluster_id },
+            node_id: if (5..=5).contains(&v) { g.any() } else { default.node_id },
         }
     }
 }
@@ -40,11 +32,7 @@ impl Sample for ApiVersionsResponse {
         Self {
             error_code: g.any(),
             api_keys: g.any(),
-            throttle_time_ms: if (1..=5).contains(&v) {
-                g.any()
-            } else {
-                default.throttle_time_ms
-            },
+            throttle_time_ms: if (1..=5).contains(&v) { g.any() } else { default.throttle_time_ms },
             supported_features: if (3..=5).contains(&v) {
                 g.any()
             } else {
@@ -71,30 +59,18 @@ impl Sample for ApiVersionsResponse {
 
 impl Sample for ApiVersion {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            api_key: g.any(),
-            min_version: g.any(),
-            max_version: g.any(),
-        }
+        Self { api_key: g.any(), min_version: g.any(), max_version: g.any() }
     }
 }
 
 impl Sample for SupportedFeatureKey {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            min_version: g.any(),
-            max_version: g.any(),
-        }
+        Self { name: g.any(), min_version: g.any(), max_version: g.any() }
     }
 }
 
 impl Sample for FinalizedFeatureKey {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            max_version_level: g.any(),
-            min_version_level: g.any(),
-        }
+        Self { name: g.any(), max_version_level: g.any(), min_version_level: g.any() }
     }
 }

@@ -6,19 +6,13 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for ConsumerGroupDescribeRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            group_ids: g.any(),
-            include_authorized_operations: g.any(),
-        }
+        Self { group_ids: g.any(), include_authorized_operations: g.any() }
     }
 }
 
 impl Sample for ConsumerGroupDescribeResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            groups: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), groups: g.any() }
     }
 }
 
@@ -53,29 +47,19 @@ impl Sample for Member {
             subscribed_topic_regex: g.option(),
             assignment: g.any(),
             target_assignment: g.any(),
-            member_type: if (1..=1).contains(&v) {
-                g.any()
-            } else {
-                default.member_type
-            },
+            member_type: if (1..=1).contains(&v) { g.any() } else { default.member_type },
         }
     }
 }
 
 impl Sample for TopicPartitions {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            topic_name: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), topic_name: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for Assignment {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_partitions: g.any(),
-        }
+        Self { topic_partitions: g.any() }
     }
 }

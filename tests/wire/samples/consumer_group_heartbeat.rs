@@ -29,10 +29,7 @@ impl Sample for ConsumerGroupHeartbeatRequest {
 
 impl Sample for RequestTopicPartitions {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), partitions: g.any() }
     }
 }
 
@@ -52,17 +49,12 @@ impl Sample for ConsumerGroupHeartbeatResponse {
 
 impl Sample for Assignment {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_partitions: g.any(),
-        }
+        Self { topic_partitions: g.any() }
     }
 }
 
 impl Sample for ResponseTopicPartitions {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), partitions: g.any() }
     }
 }

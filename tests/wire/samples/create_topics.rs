@@ -6,11 +6,7 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for CreateTopicsRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topics: g.any(),
-            timeout_ms: g.any(),
-            validate_only: g.any(),
-        }
+        Self { topics: g.any(), timeout_ms: g.any(), validate_only: g.any() }
     }
 }
 
@@ -28,28 +24,19 @@ impl Sample for CreatableTopic {
 
 impl Sample for CreatableReplicaAssignment {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            broker_ids: g.any(),
-        }
+        Self { partition_index: g.any(), broker_ids: g.any() }
     }
 }
 
 impl Sample for CreatableTopicConfig {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            value: g.option(),
-        }
+        Self { name: g.any(), value: g.option() }
     }
 }
 
 impl Sample for CreateTopicsResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            topics: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), topics: g.any() }
     }
 }
 
@@ -59,11 +46,7 @@ impl Sample for CreatableTopicResult {
         let default = Self::default();
         Self {
             name: g.any(),
-            topic_id: if (7..=7).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            topic_id: if (7..=7).contains(&v) { g.any() } else { default.topic_id },
             error_code: g.any(),
             error_message: g.option(),
             topic_config_error_code: if (5..=7).contains(&v) {
@@ -71,21 +54,13 @@ impl Sample for CreatableTopicResult {
             } else {
                 default.topic_config_error_code
             },
-            num_partitions: if (5..=7).contains(&v) {
-                g.any()
-            } else {
-                default.num_partitions
-            },
+            num_partitions: if (5..=7).contains(&v) { g.any() } else { default.num_partitions },
             replication_factor: if (5..=7).contains(&v) {
                 g.any()
             } else {
                 default.replication_factor
             },
-            configs: if (5..=7).contains(&v) {
-                g.option()
-            } else {
-                default.configs
-            },
+            configs: if (5..=7).contains(&v) { g.option() } else { default.configs },
         }
     }
 }

@@ -6,18 +6,13 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for DeleteGroupsRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            groups_names: g.any(),
-        }
+        Self { groups_names: g.any() }
     }
 }
 
 impl Sample for DeleteGroupsResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            results: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), results: g.any() }
     }
 }
 
@@ -28,11 +23,7 @@ impl Sample for DeletableGroupResult {
         Self {
             group_id: g.any(),
             error_code: g.any(),
-            error_message: if (3..=3).contains(&v) {
-                g.option()
-            } else {
-                default.error_message
-            },
+            error_message: if (3..=3).contains(&v) { g.option() } else { default.error_message },
         }
     }
 }

@@ -6,55 +6,36 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for DeleteRecordsRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topics: g.any(),
-            timeout_ms: g.any(),
-        }
+        Self { topics: g.any(), timeout_ms: g.any() }
     }
 }
 
 impl Sample for DeleteRecordsTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            partitions: g.any(),
-        }
+        Self { name: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for DeleteRecordsPartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            offset: g.any(),
-        }
+        Self { partition_index: g.any(), offset: g.any() }
     }
 }
 
 impl Sample for DeleteRecordsResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            topics: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), topics: g.any() }
     }
 }
 
 impl Sample for DeleteRecordsTopicResult {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            partitions: g.any(),
-        }
+        Self { name: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for DeleteRecordsPartitionResult {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            low_watermark: g.any(),
-            error_code: g.any(),
-        }
+        Self { partition_index: g.any(), low_watermark: g.any(), error_code: g.any() }
     }
 }

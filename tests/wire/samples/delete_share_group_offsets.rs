@@ -6,18 +6,13 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for DeleteShareGroupOffsetsRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            group_id: g.any(),
-            topics: g.any(),
-        }
+        Self { group_id: g.any(), topics: g.any() }
     }
 }
 
 impl Sample for DeleteShareGroupOffsetsRequestTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_name: g.any(),
-        }
+        Self { topic_name: g.any() }
     }
 }
 

@@ -9,16 +9,8 @@ impl Sample for DeleteTopicsRequest {
         let v = g.version();
         let default = Self::default();
         Self {
-            topics: if (6..=6).contains(&v) {
-                g.any()
-            } else {
-                default.topics
-            },
-            topic_names: if (1..=5).contains(&v) {
-                g.any()
-            } else {
-                default.topic_names
-            },
+            topics: if (6..=6).contains(&v) { g.any() } else { default.topics },
+            topic_names: if (1..=5).contains(&v) { g.any() } else { default.topic_names },
             timeout_ms: g.any(),
         }
     }
@@ -26,19 +18,13 @@ impl Sample for DeleteTopicsRequest {
 
 impl Sample for DeleteTopicState {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.option(),
-            topic_id: g.any(),
-        }
+        Self { name: g.option(), topic_id: g.any() }
     }
 }
 
 impl Sample for DeleteTopicsResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            responses: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), responses: g.any() }
     }
 }
 
@@ -47,22 +33,10 @@ impl Sample for DeletableTopicResult {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (6..=6).contains(&v) {
-                g.option()
-            } else {
-                Some(g.any())
-            },
-            topic_id: if (6..=6).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (6..=6).contains(&v) { g.option() } else { Some(g.any()) },
+            topic_id: if (6..=6).contains(&v) { g.any() } else { default.topic_id },
             error_code: g.any(),
-            error_message: if (5..=6).contains(&v) {
-                g.option()
-            } else {
-                default.error_message
-            },
+            error_message: if (5..=6).contains(&v) { g.option() } else { default.error_message },
         }
     }
 }

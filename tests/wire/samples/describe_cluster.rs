@@ -10,11 +10,7 @@ impl Sample for DescribeClusterRequest {
         let default = Self::default();
         Self {
             include_cluster_authorized_operations: g.any(),
-            endpoint_type: if (1..=2).contains(&v) {
-                g.any()
-            } else {
-                default.endpoint_type
-            },
+            endpoint_type: if (1..=2).contains(&v) { g.any() } else { default.endpoint_type },
             include_fenced_brokers: if (2..=2).contains(&v) {
                 g.any()
             } else {
@@ -32,11 +28,7 @@ impl Sample for DescribeClusterResponse {
             throttle_time_ms: g.any(),
             error_code: g.any(),
             error_message: g.option(),
-            endpoint_type: if (1..=2).contains(&v) {
-                g.any()
-            } else {
-                default.endpoint_type
-            },
+            endpoint_type: if (1..=2).contains(&v) { g.any() } else { default.endpoint_type },
             cluster_id: g.any(),
             controller_id: g.any(),
             brokers: g.any(),
@@ -54,11 +46,7 @@ impl Sample for DescribeClusterBroker {
             host: g.any(),
             port: g.any(),
             rack: g.option(),
-            is_fenced: if (2..=2).contains(&v) {
-                g.any()
-            } else {
-                default.is_fenced
-            },
+            is_fenced: if (2..=2).contains(&v) { g.any() } else { default.is_fenced },
         }
     }
 }

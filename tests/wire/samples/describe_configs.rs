@@ -22,20 +22,13 @@ impl Sample for DescribeConfigsRequest {
 
 impl Sample for DescribeConfigsResource {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            resource_type: g.any(),
-            resource_name: g.any(),
-            configuration_keys: g.option(),
-        }
+        Self { resource_type: g.any(), resource_name: g.any(), configuration_keys: g.option() }
     }
 }
 
 impl Sample for DescribeConfigsResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            results: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), results: g.any() }
     }
 }
 
@@ -62,26 +55,14 @@ impl Sample for DescribeConfigsResourceResult {
             config_source: g.any(),
             is_sensitive: g.any(),
             synonyms: g.any(),
-            config_type: if (3..=4).contains(&v) {
-                g.any()
-            } else {
-                default.config_type
-            },
-            documentation: if (3..=4).contains(&v) {
-                g.option()
-            } else {
-                default.documentation
-            },
+            config_type: if (3..=4).contains(&v) { g.any() } else { default.config_type },
+            documentation: if (3..=4).contains(&v) { g.option() } else { default.documentation },
         }
     }
 }
 
 impl Sample for DescribeConfigsSynonym {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            value: g.option(),
-            source: g.any(),
-        }
+        Self { name: g.any(), value: g.option(), source: g.any() }
     }
 }

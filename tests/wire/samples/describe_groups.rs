@@ -24,11 +24,7 @@ impl Sample for DescribeGroupsResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            throttle_time_ms: if (1..=6).contains(&v) {
-                g.any()
-            } else {
-                default.throttle_time_ms
-            },
+            throttle_time_ms: if (1..=6).contains(&v) { g.any() } else { default.throttle_time_ms },
             groups: g.any(),
         }
     }
@@ -40,11 +36,7 @@ impl Sample for DescribedGroup {
         let default = Self::default();
         Self {
             error_code: g.any(),
-            error_message: if (6..=6).contains(&v) {
-                g.option()
-            } else {
-                default.error_message
-            },
+            error_message: if (6..=6).contains(&v) { g.option() } else { default.error_message },
             group_id: g.any(),
             group_state: g.any(),
             protocol_type: g.any(),

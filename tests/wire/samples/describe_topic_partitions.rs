@@ -6,11 +6,7 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for DescribeTopicPartitionsRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topics: g.any(),
-            response_partition_limit: g.any(),
-            cursor: g.option(),
-        }
+        Self { topics: g.any(), response_partition_limit: g.any(), cursor: g.option() }
     }
 }
 
@@ -22,20 +18,13 @@ impl Sample for TopicRequest {
 
 impl Sample for RequestCursor {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_name: g.any(),
-            partition_index: g.any(),
-        }
+        Self { topic_name: g.any(), partition_index: g.any() }
     }
 }
 
 impl Sample for DescribeTopicPartitionsResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            topics: g.any(),
-            next_cursor: g.option(),
-        }
+        Self { throttle_time_ms: g.any(), topics: g.any(), next_cursor: g.option() }
     }
 }
 
@@ -70,9 +59,6 @@ impl Sample for DescribeTopicPartitionsResponsePartition {
 
 impl Sample for ResponseCursor {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_name: g.any(),
-            partition_index: g.any(),
-        }
+        Self { topic_name: g.any(), partition_index: g.any() }
     }
 }

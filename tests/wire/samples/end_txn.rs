@@ -22,16 +22,8 @@ impl Sample for EndTxnResponse {
         Self {
             throttle_time_ms: g.any(),
             error_code: g.any(),
-            producer_id: if (5..=5).contains(&v) {
-                g.any()
-            } else {
-                default.producer_id
-            },
-            producer_epoch: if (5..=5).contains(&v) {
-                g.any()
-            } else {
-                default.producer_epoch
-            },
+            producer_id: if (5..=5).contains(&v) { g.any() } else { default.producer_id },
+            producer_epoch: if (5..=5).contains(&v) { g.any() } else { default.producer_epoch },
         }
     }
 }

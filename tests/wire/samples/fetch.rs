@@ -9,56 +9,29 @@ impl Sample for FetchRequest {
         let v = g.version();
         let default = Self::default();
         Self {
-            cluster_id: if (12..=18).contains(&v) {
-                g.option()
-            } else {
-                default.cluster_id
-            },
-            replica_id: if (4..=14).contains(&v) {
-                g.any()
-            } else {
-                default.replica_id
-            },
-            replica_state: if (15..=18).contains(&v) {
-                g.any()
-            } else {
-                default.replica_state
-            },
+            cluster_id: if (12..=18).contains(&v) { g.option() } else { default.cluster_id },
+            replica_id: if (4..=14).contains(&v) { g.any() } else { default.replica_id },
+            replica_state: if (15..=18).contains(&v) { g.any() } else { default.replica_state },
             max_wait_ms: g.any(),
             min_bytes: g.any(),
             max_bytes: g.any(),
             isolation_level: g.any(),
-            session_id: if (7..=18).contains(&v) {
-                g.any()
-            } else {
-                default.session_id
-            },
-            session_epoch: if (7..=18).contains(&v) {
-                g.any()
-            } else {
-                default.session_epoch
-            },
+            session_id: if (7..=18).contains(&v) { g.any() } else { default.session_id },
+            session_epoch: if (7..=18).contains(&v) { g.any() } else { default.session_epoch },
             topics: g.any(),
             forgotten_topics_data: if (7..=18).contains(&v) {
                 g.any()
             } else {
                 default.forgotten_topics_data
             },
-            rack_id: if (11..=18).contains(&v) {
-                g.any()
-            } else {
-                default.rack_id
-            },
+            rack_id: if (11..=18).contains(&v) { g.any() } else { default.rack_id },
         }
     }
 }
 
 impl Sample for ReplicaState {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            replica_id: g.any(),
-            replica_epoch: g.any(),
-        }
+        Self { replica_id: g.any(), replica_epoch: g.any() }
     }
 }
 
@@ -67,16 +40,8 @@ impl Sample for FetchTopic {
         let v = g.version();
         let default = Self::default();
         Self {
-            topic: if (4..=12).contains(&v) {
-                g.any()
-            } else {
-                default.topic
-            },
-            topic_id: if (13..=18).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            topic: if (4..=12).contains(&v) { g.any() } else { default.topic },
+            topic_id: if (13..=18).contains(&v) { g.any() } else { default.topic_id },
             partitions: g.any(),
         }
     }
@@ -110,11 +75,7 @@ impl Sample for FetchPartition {
             } else {
                 default.replica_directory_id
             },
-            high_watermark: if (18..=18).contains(&v) {
-                g.any()
-            } else {
-                default.high_watermark
-            },
+            high_watermark: if (18..=18).contains(&v) { g.any() } else { default.high_watermark },
         }
     }
 }
@@ -124,16 +85,8 @@ impl Sample for ForgottenTopic {
         let v = g.version();
         let default = Self::default();
         Self {
-            topic: if (7..=12).contains(&v) {
-                g.any()
-            } else {
-                default.topic
-            },
-            topic_id: if (13..=18).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            topic: if (7..=12).contains(&v) { g.any() } else { default.topic },
+            topic_id: if (13..=18).contains(&v) { g.any() } else { default.topic_id },
             partitions: g.any(),
         }
     }
@@ -145,22 +98,10 @@ impl Sample for FetchResponse {
         let default = Self::default();
         Self {
             throttle_time_ms: g.any(),
-            error_code: if (7..=18).contains(&v) {
-                g.any()
-            } else {
-                default.error_code
-            },
-            session_id: if (7..=18).contains(&v) {
-                g.any()
-            } else {
-                default.session_id
-            },
+            error_code: if (7..=18).contains(&v) { g.any() } else { default.error_code },
+            session_id: if (7..=18).contains(&v) { g.any() } else { default.session_id },
             responses: g.any(),
-            node_endpoints: if (16..=18).contains(&v) {
-                g.any()
-            } else {
-                default.node_endpoints
-            },
+            node_endpoints: if (16..=18).contains(&v) { g.any() } else { default.node_endpoints },
         }
     }
 }
@@ -170,16 +111,8 @@ impl Sample for FetchableTopicResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            topic: if (4..=12).contains(&v) {
-                g.any()
-            } else {
-                default.topic
-            },
-            topic_id: if (13..=18).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            topic: if (4..=12).contains(&v) { g.any() } else { default.topic },
+            topic_id: if (13..=18).contains(&v) { g.any() } else { default.topic_id },
             partitions: g.any(),
         }
     }
@@ -199,21 +132,9 @@ impl Sample for PartitionData {
             } else {
                 default.log_start_offset
             },
-            diverging_epoch: if (12..=18).contains(&v) {
-                g.any()
-            } else {
-                default.diverging_epoch
-            },
-            current_leader: if (12..=18).contains(&v) {
-                g.any()
-            } else {
-                default.current_leader
-            },
-            snapshot_id: if (12..=18).contains(&v) {
-                g.any()
-            } else {
-                default.snapshot_id
-            },
+            diverging_epoch: if (12..=18).contains(&v) { g.any() } else { default.diverging_epoch },
+            current_leader: if (12..=18).contains(&v) { g.any() } else { default.current_leader },
+            snapshot_id: if (12..=18).contains(&v) { g.any() } else { default.snapshot_id },
             aborted_transactions: g.option(),
             preferred_read_replica: if (11..=18).contains(&v) {
                 g.any()
@@ -227,47 +148,30 @@ impl Sample for PartitionData {
 
 impl Sample for EpochEndOffset {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            epoch: g.any(),
-            end_offset: g.any(),
-        }
+        Self { epoch: g.any(), end_offset: g.any() }
     }
 }
 
 impl Sample for LeaderIdAndEpoch {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            leader_id: g.any(),
-            leader_epoch: g.any(),
-        }
+        Self { leader_id: g.any(), leader_epoch: g.any() }
     }
 }
 
 impl Sample for SnapshotId {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            end_offset: g.any(),
-            epoch: g.any(),
-        }
+        Self { end_offset: g.any(), epoch: g.any() }
     }
 }
 
 impl Sample for AbortedTransaction {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            producer_id: g.any(),
-            first_offset: g.any(),
-        }
+        Self { producer_id: g.any(), first_offset: g.any() }
     }
 }
 
 impl Sample for NodeEndpoint {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            node_id: g.any(),
-            host: g.any(),
-            port: g.any(),
-            rack: g.option(),
-        }
+        Self { node_id: g.any(), host: g.any(), port: g.any(), rack: g.option() }
     }
 }

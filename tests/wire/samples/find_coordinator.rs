@@ -9,21 +9,9 @@ impl Sample for FindCoordinatorRequest {
         let v = g.version();
         let default = Self::default();
         Self {
-            key: if (0..=3).contains(&v) {
-                g.any()
-            } else {
-                default.key
-            },
-            key_type: if (1..=6).contains(&v) {
-                g.any()
-            } else {
-                default.key_type
-            },
-            coordinator_keys: if (4..=6).contains(&v) {
-                g.any()
-            } else {
-                default.coordinator_keys
-            },
+            key: if (0..=3).contains(&v) { g.any() } else { default.key },
+            key_type: if (1..=6).contains(&v) { g.any() } else { default.key_type },
+            coordinator_keys: if (4..=6).contains(&v) { g.any() } else { default.coordinator_keys },
         }
     }
 }
@@ -33,41 +21,13 @@ impl Sample for FindCoordinatorResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            throttle_time_ms: if (1..=6).contains(&v) {
-                g.any()
-            } else {
-                default.throttle_time_ms
-            },
-            error_code: if (0..=3).contains(&v) {
-                g.any()
-            } else {
-                default.error_code
-            },
-            error_message: if (1..=3).contains(&v) {
-                g.option()
-            } else {
-                default.error_message
-            },
-            node_id: if (0..=3).contains(&v) {
-                g.any()
-            } else {
-                default.node_id
-            },
-            host: if (0..=3).contains(&v) {
-                g.any()
-            } else {
-                default.host
-            },
-            port: if (0..=3).contains(&v) {
-                g.any()
-            } else {
-                default.port
-            },
-            coordinators: if (4..=6).contains(&v) {
-                g.any()
-            } else {
-                default.coordinators
-            },
+            throttle_time_ms: if (1..=6).contains(&v) { g.any() } else { default.throttle_time_ms },
+            error_code: if (0..=3).contains(&v) { g.any() } else { default.error_code },
+            error_message: if (1..=3).contains(&v) { g.option() } else { default.error_message },
+            node_id: if (0..=3).contains(&v) { g.any() } else { default.node_id },
+            host: if (0..=3).contains(&v) { g.any() } else { default.host },
+            port: if (0..=3).contains(&v) { g.any() } else { default.port },
+            coordinators: if (4..=6).contains(&v) { g.any() } else { default.coordinators },
         }
     }
 }

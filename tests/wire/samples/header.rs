@@ -17,8 +17,6 @@ impl Sample for RequestHeader {
 
 impl Sample for ResponseHeader {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            correlation_id: g.any(),
-        }
+        Self { correlation_id: g.any() }
     }
 }

@@ -26,11 +26,7 @@ impl Sample for HeartbeatResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            throttle_time_ms: if (1..=4).contains(&v) {
-                g.any()
-            } else {
-                default.throttle_time_ms
-            },
+            throttle_time_ms: if (1..=4).contains(&v) { g.any() } else { default.throttle_time_ms },
             error_code: g.any(),
         }
     }

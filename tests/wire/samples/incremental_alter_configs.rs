@@ -6,39 +6,25 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for IncrementalAlterConfigsRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            resources: g.any(),
-            validate_only: g.any(),
-        }
+        Self { resources: g.any(), validate_only: g.any() }
     }
 }
 
 impl Sample for AlterConfigsResource {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            resource_type: g.any(),
-            resource_name: g.any(),
-            configs: g.any(),
-        }
+        Self { resource_type: g.any(), resource_name: g.any(), configs: g.any() }
     }
 }
 
 impl Sample for AlterableConfig {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            config_operation: g.any(),
-            value: g.option(),
-        }
+        Self { name: g.any(), config_operation: g.any(), value: g.option() }
     }
 }
 
 impl Sample for IncrementalAlterConfigsResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            responses: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), responses: g.any() }
     }
 }
 

@@ -11,16 +11,8 @@ impl Sample for InitProducerIdRequest {
         Self {
             transactional_id: g.option(),
             transaction_timeout_ms: g.any(),
-            producer_id: if (3..=5).contains(&v) {
-                g.any()
-            } else {
-                default.producer_id
-            },
-            producer_epoch: if (3..=5).contains(&v) {
-                g.any()
-            } else {
-                default.producer_epoch
-            },
+            producer_id: if (3..=5).contains(&v) { g.any() } else { default.producer_id },
+            producer_epoch: if (3..=5).contains(&v) { g.any() } else { default.producer_epoch },
         }
     }
 }

@@ -24,21 +24,14 @@ impl Sample for JoinGroupRequest {
             },
             protocol_type: g.any(),
             protocols: g.any(),
-            reason: if (8..=9).contains(&v) {
-                g.option()
-            } else {
-                default.reason
-            },
+            reason: if (8..=9).contains(&v) { g.option() } else { default.reason },
         }
     }
 }
 
 impl Sample for JoinGroupRequestProtocol {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            metadata: g.any(),
-        }
+        Self { name: g.any(), metadata: g.any() }
     }
 }
 
@@ -47,29 +40,13 @@ impl Sample for JoinGroupResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            throttle_time_ms: if (2..=9).contains(&v) {
-                g.any()
-            } else {
-                default.throttle_time_ms
-            },
+            throttle_time_ms: if (2..=9).contains(&v) { g.any() } else { default.throttle_time_ms },
             error_code: g.any(),
             generation_id: g.any(),
-            protocol_type: if (7..=9).contains(&v) {
-                g.option()
-            } else {
-                default.protocol_type
-            },
-            protocol_name: if (7..=9).contains(&v) {
-                g.option()
-            } else {
-                Some(g.any())
-            },
+            protocol_type: if (7..=9).contains(&v) { g.option() } else { default.protocol_type },
+            protocol_name: if (7..=9).contains(&v) { g.option() } else { Some(g.any()) },
             leader: g.any(),
-            skip_assignment: if (9..=9).contains(&v) {
-                g.any()
-            } else {
-                default.skip_assignment
-            },
+            skip_assignment: if (9..=9).contains(&v) { g.any() } else { default.skip_assignment },
             member_id: g.any(),
             members: g.any(),
         }

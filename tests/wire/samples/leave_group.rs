@@ -10,16 +10,8 @@ impl Sample for LeaveGroupRequest {
         let default = Self::default();
         Self {
             group_id: g.any(),
-            member_id: if (0..=2).contains(&v) {
-                g.any()
-            } else {
-                default.member_id
-            },
-            members: if (3..=5).contains(&v) {
-                g.any()
-            } else {
-                default.members
-            },
+            member_id: if (0..=2).contains(&v) { g.any() } else { default.member_id },
+            members: if (3..=5).contains(&v) { g.any() } else { default.members },
         }
     }
 }
@@ -31,11 +23,7 @@ impl Sample for MemberIdentity {
         Self {
             member_id: g.any(),
             group_instance_id: g.option(),
-            reason: if (5..=5).contains(&v) {
-                g.option()
-            } else {
-                default.reason
-            },
+            reason: if (5..=5).contains(&v) { g.option() } else { default.reason },
         }
     }
 }
@@ -45,27 +33,15 @@ impl Sample for LeaveGroupResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            throttle_time_ms: if (1..=5).contains(&v) {
-                g.any()
-            } else {
-                default.throttle_time_ms
-            },
+            throttle_time_ms: if (1..=5).contains(&v) { g.any() } else { default.throttle_time_ms },
             error_code: g.any(),
-            members: if (3..=5).contains(&v) {
-                g.any()
-            } else {
-                default.members
-            },
+            members: if (3..=5).contains(&v) { g.any() } else { default.members },
         }
     }
 }
 
 impl Sample for MemberResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            member_id: g.any(),
-            group_instance_id: g.option(),
-            error_code: g.any(),
-        }
+        Self { member_id: g.any(), group_instance_id: g.option(), error_code: g.any() }
     }
 }

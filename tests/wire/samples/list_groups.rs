@@ -9,16 +9,8 @@ impl Sample for ListGroupsRequest {
         let v = g.version();
         let default = Self::default();
         Self {
-            states_filter: if (4..=5).contains(&v) {
-                g.any()
-            } else {
-                default.states_filter
-            },
-            types_filter: if (5..=5).contains(&v) {
-                g.any()
-            } else {
-                default.types_filter
-            },
+            states_filter: if (4..=5).contains(&v) { g.any() } else { default.states_filter },
+            types_filter: if (5..=5).contains(&v) { g.any() } else { default.types_filter },
         }
     }
 }
@@ -28,11 +20,7 @@ impl Sample for ListGroupsResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            throttle_time_ms: if (1..=5).contains(&v) {
-                g.any()
-            } else {
-                default.throttle_time_ms
-            },
+            throttle_time_ms: if (1..=5).contains(&v) { g.any() } else { default.throttle_time_ms },
             error_code: g.any(),
             groups: g.any(),
         }
@@ -46,16 +34,8 @@ impl Sample for ListedGroup {
         Self {
             group_id: g.any(),
             protocol_type: g.any(),
-            group_state: if (4..=5).contains(&v) {
-                g.any()
-            } else {
-                default.group_state
-            },
-            group_type: if (5..=5).contains(&v) {
-                g.any()
-            } else {
-                default.group_type
-            },
+            group_state: if (4..=5).contains(&v) { g.any() } else { default.group_state },
+            group_type: if (5..=5).contains(&v) { g.any() } else { default.group_type },
         }
     }
 }

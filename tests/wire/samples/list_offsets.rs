@@ -10,27 +10,16 @@ impl Sample for ListOffsetsRequest {
         let default = Self::default();
         Self {
             replica_id: g.any(),
-            isolation_level: if (2..=11).contains(&v) {
-                g.any()
-            } else {
-                default.isolation_level
-            },
+            isolation_level: if (2..=11).contains(&v) { g.any() } else { default.isolation_level },
             topics: g.any(),
-            timeout_ms: if (10..=11).contains(&v) {
-                g.any()
-            } else {
-                default.timeout_ms
-            },
+            timeout_ms: if (10..=11).contains(&v) { g.any() } else { default.timeout_ms },
         }
     }
 }
 
 impl Sample for ListOffsetsTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            partitions: g.any(),
-        }
+        Self { name: g.any(), partitions: g.any() }
     }
 }
 
@@ -67,10 +56,7 @@ impl Sample for ListOffsetsResponse {
 
 impl Sample for ListOffsetsTopicResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            partitions: g.any(),
-        }
+        Self { name: g.any(), partitions: g.any() }
     }
 }
 
@@ -83,11 +69,7 @@ impl Sample for ListOffsetsPartitionResponse {
             error_code: g.any(),
             timestamp: g.any(),
             offset: g.any(),
-            leader_epoch: if (4..=11).contains(&v) {
-                g.any()
-            } else {
-                default.leader_epoch
-            },
+            leader_epoch: if (4..=11).contains(&v) { g.any() } else { default.leader_epoch },
         }
     }
 }

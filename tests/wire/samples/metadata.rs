@@ -9,11 +9,7 @@ impl Sample for MetadataRequest {
         let v = g.version();
         let default = Self::default();
         Self {
-            topics: if (1..=13).contains(&v) {
-                g.option()
-            } else {
-                Some(g.any())
-            },
+            topics: if (1..=13).contains(&v) { g.option() } else { Some(g.any()) },
             allow_auto_topic_creation: if (4..=13).contains(&v) {
                 g.any()
             } else {
@@ -38,16 +34,8 @@ impl Sample for MetadataRequestTopic {
         let v = g.version();
         let default = Self::default();
         Self {
-            topic_id: if (10..=13).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
-            name: if (10..=13).contains(&v) {
-                g.option()
-            } else {
-                Some(g.any())
-            },
+            topic_id: if (10..=13).contains(&v) { g.any() } else { default.topic_id },
+            name: if (10..=13).contains(&v) { g.option() } else { Some(g.any()) },
         }
     }
 }
@@ -63,27 +51,15 @@ impl Sample for MetadataResponse {
                 default.throttle_time_ms
             },
             brokers: g.any(),
-            cluster_id: if (2..=13).contains(&v) {
-                g.option()
-            } else {
-                default.cluster_id
-            },
-            controller_id: if (1..=13).contains(&v) {
-                g.any()
-            } else {
-                default.controller_id
-            },
+            cluster_id: if (2..=13).contains(&v) { g.option() } else { default.cluster_id },
+            controller_id: if (1..=13).contains(&v) { g.any() } else { default.controller_id },
             topics: g.any(),
             cluster_authorized_operations: if (8..=10).contains(&v) {
                 g.any()
             } else {
                 default.cluster_authorized_operations
             },
-            error_code: if (13..=13).contains(&v) {
-                g.any()
-            } else {
-                default.error_code
-            },
+            error_code: if (13..=13).contains(&v) { g.any() } else { default.error_code },
         }
     }
 }
@@ -96,11 +72,7 @@ impl Sample for MetadataResponseBroker {
             node_id: g.any(),
             host: g.any(),
             port: g.any(),
-            rack: if (1..=13).contains(&v) {
-                g.option()
-            } else {
-                default.rack
-            },
+            rack: if (1..=13).contains(&v) { g.option() } else { default.rack },
         }
     }
 }
@@ -111,21 +83,9 @@ impl Sample for MetadataResponseTopic {
         let default = Self::default();
         Self {
             error_code: g.any(),
-            name: if (12..=13).contains(&v) {
-                g.option()
-            } else {
-                Some(g.any())
-            },
-            topic_id: if (10..=13).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
-            is_internal: if (1..=13).contains(&v) {
-                g.any()
-            } else {
-                default.is_internal
-            },
+            name: if (12..=13).contains(&v) { g.option() } else { Some(g.any()) },
+            topic_id: if (10..=13).contains(&v) { g.any() } else { default.topic_id },
+            is_internal: if (1..=13).contains(&v) { g.any() } else { default.is_internal },
             partitions: g.any(),
             topic_authorized_operations: if (8..=13).contains(&v) {
                 g.any()
@@ -144,11 +104,7 @@ impl Sample for MetadataResponsePartition {
             error_code: g.any(),
             partition_index: g.any(),
             leader_id: g.any(),
-            leader_epoch: if (7..=13).contains(&v) {
-                g.any()
-            } else {
-                default.leader_epoch
-            },
+            leader_epoch: if (7..=13).contains(&v) { g.any() } else { default.leader_epoch },
             replica_nodes: g.any(),
             isr_nodes: g.any(),
             offline_replicas: if (5..=13).contains(&v) {

@@ -32,16 +32,8 @@ impl Sample for OffsetCommitRequestTopic {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (2..=9).contains(&v) {
-                g.any()
-            } else {
-                default.name
-            },
-            topic_id: if (10..=10).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (2..=9).contains(&v) { g.any() } else { default.name },
+            topic_id: if (10..=10).contains(&v) { g.any() } else { default.topic_id },
             partitions: g.any(),
         }
     }
@@ -84,16 +76,8 @@ impl Sample for OffsetCommitResponseTopic {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (2..=9).contains(&v) {
-                g.any()
-            } else {
-                default.name
-            },
-            topic_id: if (10..=10).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (2..=9).contains(&v) { g.any() } else { default.name },
+            topic_id: if (10..=10).contains(&v) { g.any() } else { default.topic_id },
             partitions: g.any(),
         }
     }
@@ -101,9 +85,6 @@ impl Sample for OffsetCommitResponseTopic {
 
 impl Sample for OffsetCommitResponsePartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            error_code: g.any(),
-        }
+        Self { partition_index: g.any(), error_code: g.any() }
     }
 }

@@ -9,40 +9,21 @@ impl Sample for OffsetFetchRequest {
         let v = g.version();
         let default = Self::default();
         Self {
-            group_id: if (1..=7).contains(&v) {
-                g.any()
-            } else {
-                default.group_id
-            },
+            group_id: if (1..=7).contains(&v) { g.any() } else { default.group_id },
             topics: if (1..=7).contains(&v) {
-                if (2..=7).contains(&v) {
-                    g.option()
-                } else {
-                    Some(g.any())
-                }
+                if (2..=7).contains(&v) { g.option() } else { Some(g.any()) }
             } else {
                 default.topics
             },
-            groups: if (8..=10).contains(&v) {
-                g.any()
-            } else {
-                default.groups
-            },
-            require_stable: if (7..=10).contains(&v) {
-                g.any()
-            } else {
-                default.require_stable
-            },
+            groups: if (8..=10).contains(&v) { g.any() } else { default.groups },
+            require_stable: if (7..=10).contains(&v) { g.any() } else { default.require_stable },
         }
     }
 }
 
 impl Sample for OffsetFetchRequestTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            partition_indexes: g.any(),
-        }
+        Self { name: g.any(), partition_indexes: g.any() }
     }
 }
 
@@ -52,16 +33,8 @@ impl Sample for OffsetFetchRequestGroup {
         let default = Self::default();
         Self {
             group_id: g.any(),
-            member_id: if (9..=10).contains(&v) {
-                g.option()
-            } else {
-                default.member_id
-            },
-            member_epoch: if (9..=10).contains(&v) {
-                g.any()
-            } else {
-                default.member_epoch
-            },
+            member_id: if (9..=10).contains(&v) { g.option() } else { default.member_id },
+            member_epoch: if (9..=10).contains(&v) { g.any() } else { default.member_epoch },
             topics: g.option(),
         }
     }
@@ -72,16 +45,8 @@ impl Sample for OffsetFetchRequestTopics {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (8..=9).contains(&v) {
-                g.any()
-            } else {
-                default.name
-            },
-            topic_id: if (10..=10).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (8..=9).contains(&v) { g.any() } else { default.name },
+            topic_id: if (10..=10).contains(&v) { g.any() } else { default.topic_id },
             partition_indexes: g.any(),
         }
     }
@@ -97,31 +62,16 @@ impl Sample for OffsetFetchResponse {
             } else {
                 default.throttle_time_ms
             },
-            topics: if (1..=7).contains(&v) {
-                g.any()
-            } else {
-                default.topics
-            },
-            error_code: if (2..=7).contains(&v) {
-                g.any()
-            } else {
-                default.error_code
-            },
-            groups: if (8..=10).contains(&v) {
-                g.any()
-            } else {
-                default.groups
-            },
+            topics: if (1..=7).contains(&v) { g.any() } else { default.topics },
+            error_code: if (2..=7).contains(&v) { g.any() } else { default.error_code },
+            groups: if (8..=10).contains(&v) { g.any() } else { default.groups },
         }
     }
 }
 
 impl Sample for OffsetFetchResponseTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            name: g.any(),
-            partitions: g.any(),
-        }
+        Self { name: g.any(), partitions: g.any() }
     }
 }
 
@@ -145,11 +95,7 @@ impl Sample for OffsetFetchResponsePartition {
 
 impl Sample for OffsetFetchResponseGroup {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            group_id: g.any(),
-            topics: g.any(),
-            error_code: g.any(),
-        }
+        Self { group_id: g.any(), topics: g.any(), error_code: g.any() }
     }
 }
 
@@ -158,16 +104,8 @@ impl Sample for OffsetFetchResponseTopics {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (8..=9).contains(&v) {
-                g.any()
-            } else {
-                default.name
-            },
-            topic_id: if (10..=10).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (8..=9).contains(&v) { g.any() } else { default.name },
+            topic_id: if (10..=10).contains(&v) { g.any() } else { default.topic_id },
             partitions: g.any(),
         }
     }

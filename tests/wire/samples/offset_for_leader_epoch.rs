@@ -9,11 +9,7 @@ impl Sample for OffsetForLeaderEpochRequest {
         let v = g.version();
         let default = Self::default();
         Self {
-            replica_id: if (3..=4).contains(&v) {
-                g.any()
-            } else {
-                default.replica_id
-            },
+            replica_id: if (3..=4).contains(&v) { g.any() } else { default.replica_id },
             topics: g.any(),
         }
     }
@@ -21,48 +17,30 @@ impl Sample for OffsetForLeaderEpochRequest {
 
 impl Sample for OffsetForLeaderTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for OffsetForLeaderPartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition: g.any(),
-            current_leader_epoch: g.any(),
-            leader_epoch: g.any(),
-        }
+        Self { partition: g.any(), current_leader_epoch: g.any(), leader_epoch: g.any() }
     }
 }
 
 impl Sample for OffsetForLeaderEpochResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            topics: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), topics: g.any() }
     }
 }
 
 impl Sample for OffsetForLeaderTopicResult {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for EpochEndOffset {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            error_code: g.any(),
-            partition: g.any(),
-            leader_epoch: g.any(),
-            end_offset: g.any(),
-        }
+        Self { error_code: g.any(), partition: g.any(), leader_epoch: g.any(), end_offset: g.any() }
     }
 }

@@ -20,16 +20,8 @@ impl Sample for TopicProduceData {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (3..=12).contains(&v) {
-                g.any()
-            } else {
-                default.name
-            },
-            topic_id: if (13..=13).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (3..=12).contains(&v) { g.any() } else { default.name },
+            topic_id: if (13..=13).contains(&v) { g.any() } else { default.topic_id },
             partition_data: g.any(),
         }
     }
@@ -37,10 +29,7 @@ impl Sample for TopicProduceData {
 
 impl Sample for PartitionProduceData {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            index: g.any(),
-            records: g.option(),
-        }
+        Self { index: g.any(), records: g.option() }
     }
 }
 
@@ -51,11 +40,7 @@ impl Sample for ProduceResponse {
         Self {
             responses: g.any(),
             throttle_time_ms: g.any(),
-            node_endpoints: if (10..=13).contains(&v) {
-                g.any()
-            } else {
-                default.node_endpoints
-            },
+            node_endpoints: if (10..=13).contains(&v) { g.any() } else { default.node_endpoints },
         }
     }
 }
@@ -65,16 +50,8 @@ impl Sample for TopicProduceResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (3..=12).contains(&v) {
-                g.any()
-            } else {
-                default.name
-            },
-            topic_id: if (13..=13).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (3..=12).contains(&v) { g.any() } else { default.name },
+            topic_id: if (13..=13).contains(&v) { g.any() } else { default.topic_id },
             partition_responses: g.any(),
         }
     }
@@ -94,50 +71,27 @@ impl Sample for PartitionProduceResponse {
             } else {
                 default.log_start_offset
             },
-            record_errors: if (8..=13).contains(&v) {
-                g.any()
-            } else {
-                default.record_errors
-            },
-            error_message: if (8..=13).contains(&v) {
-                g.option()
-            } else {
-                default.error_message
-            },
-            current_leader: if (10..=13).contains(&v) {
-                g.any()
-            } else {
-                default.current_leader
-            },
+            record_errors: if (8..=13).contains(&v) { g.any() } else { default.record_errors },
+            error_message: if (8..=13).contains(&v) { g.option() } else { default.error_message },
+            current_leader: if (10..=13).contains(&v) { g.any() } else { default.current_leader },
         }
     }
 }
 
 impl Sample for BatchIndexAndErrorMessage {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            batch_index: g.any(),
-            batch_index_error_message: g.option(),
-        }
+        Self { batch_index: g.any(), batch_index_error_message: g.option() }
     }
 }
 
 impl Sample for LeaderIdAndEpoch {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            leader_id: g.any(),
-            leader_epoch: g.any(),
-        }
+        Self { leader_id: g.any(), leader_epoch: g.any() }
     }
 }
 
 impl Sample for NodeEndpoint {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            node_id: g.any(),
-            host: g.any(),
-            port: g.any(),
-            rack: g.option(),
-        }
+        Self { node_id: g.any(), host: g.any(), port: g.any(), rack: g.option() }
     }
 }

@@ -6,9 +6,7 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for SaslAuthenticateRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            auth_bytes: g.any(),
-        }
+        Self { auth_bytes: g.any() }
     }
 }
 

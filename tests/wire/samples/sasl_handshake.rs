@@ -12,9 +12,6 @@ impl Sample for SaslHandshakeRequest {
 
 impl Sample for SaslHandshakeResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            error_code: g.any(),
-            mechanisms: g.any(),
-        }
+        Self { error_code: g.any(), mechanisms: g.any() }
     }
 }

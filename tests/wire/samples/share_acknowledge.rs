@@ -12,11 +12,7 @@ impl Sample for ShareAcknowledgeRequest {
             group_id: g.option(),
             member_id: g.option(),
             share_session_epoch: g.any(),
-            is_renew_ack: if (2..=2).contains(&v) {
-                g.any()
-            } else {
-                default.is_renew_ack
-            },
+            is_renew_ack: if (2..=2).contains(&v) { g.any() } else { default.is_renew_ack },
             topics: g.any(),
         }
     }
@@ -24,29 +20,19 @@ impl Sample for ShareAcknowledgeRequest {
 
 impl Sample for AcknowledgeTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for AcknowledgePartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            acknowledgement_batches: g.any(),
-        }
+        Self { partition_index: g.any(), acknowledgement_batches: g.any() }
     }
 }
 
 impl Sample for AcknowledgementBatch {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            first_offset: g.any(),
-            last_offset: g.any(),
-            acknowledge_types: g.any(),
-        }
+        Self { first_offset: g.any(), last_offset: g.any(), acknowledge_types: g.any() }
     }
 }
 
@@ -71,10 +57,7 @@ impl Sample for ShareAcknowledgeResponse {
 
 impl Sample for ShareAcknowledgeTopicResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), partitions: g.any() }
     }
 }
 
@@ -91,20 +74,12 @@ impl Sample for PartitionData {
 
 impl Sample for LeaderIdAndEpoch {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            leader_id: g.any(),
-            leader_epoch: g.any(),
-        }
+        Self { leader_id: g.any(), leader_epoch: g.any() }
     }
 }
 
 impl Sample for NodeEndpoint {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            node_id: g.any(),
-            host: g.any(),
-            port: g.any(),
-            rack: g.option(),
-        }
+        Self { node_id: g.any(), host: g.any(), port: g.any(), rack: g.option() }
     }
 }

@@ -22,11 +22,7 @@ impl Sample for ShareFetchRequest {
             } else {
                 default.share_acquire_mode
             },
-            is_renew_ack: if (2..=2).contains(&v) {
-                g.any()
-            } else {
-                default.is_renew_ack
-            },
+            is_renew_ack: if (2..=2).contains(&v) { g.any() } else { default.is_renew_ack },
             topics: g.any(),
             forgotten_topics_data: g.any(),
         }
@@ -35,38 +31,25 @@ impl Sample for ShareFetchRequest {
 
 impl Sample for FetchTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for FetchPartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            acknowledgement_batches: g.any(),
-        }
+        Self { partition_index: g.any(), acknowledgement_batches: g.any() }
     }
 }
 
 impl Sample for AcknowledgementBatch {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            first_offset: g.any(),
-            last_offset: g.any(),
-            acknowledge_types: g.any(),
-        }
+        Self { first_offset: g.any(), last_offset: g.any(), acknowledge_types: g.any() }
     }
 }
 
 impl Sample for ForgottenTopic {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), partitions: g.any() }
     }
 }
 
@@ -85,10 +68,7 @@ impl Sample for ShareFetchResponse {
 
 impl Sample for ShareFetchableTopicResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), partitions: g.any() }
     }
 }
 
@@ -109,30 +89,18 @@ impl Sample for PartitionData {
 
 impl Sample for LeaderIdAndEpoch {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            leader_id: g.any(),
-            leader_epoch: g.any(),
-        }
+        Self { leader_id: g.any(), leader_epoch: g.any() }
     }
 }
 
 impl Sample for AcquiredRecords {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            first_offset: g.any(),
-            last_offset: g.any(),
-            delivery_count: g.any(),
-        }
+        Self { first_offset: g.any(), last_offset: g.any(), delivery_count: g.any() }
     }
 }
 
 impl Sample for NodeEndpoint {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            node_id: g.any(),
-            host: g.any(),
-            port: g.any(),
-            rack: g.option(),
-        }
+        Self { node_id: g.any(), host: g.any(), port: g.any(), rack: g.option() }
     }
 }

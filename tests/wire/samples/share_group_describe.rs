@@ -6,19 +6,13 @@ use crate::sample::{Gen, Sample};
 
 impl Sample for ShareGroupDescribeRequest {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            group_ids: g.any(),
-            include_authorized_operations: g.any(),
-        }
+        Self { group_ids: g.any(), include_authorized_operations: g.any() }
     }
 }
 
 impl Sample for ShareGroupDescribeResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            groups: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), groups: g.any() }
     }
 }
 
@@ -54,18 +48,12 @@ impl Sample for Member {
 
 impl Sample for TopicPartitions {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            topic_name: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), topic_name: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for Assignment {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_partitions: g.any(),
-        }
+        Self { topic_partitions: g.any() }
     }
 }

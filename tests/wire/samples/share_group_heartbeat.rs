@@ -32,17 +32,12 @@ impl Sample for ShareGroupHeartbeatResponse {
 
 impl Sample for Assignment {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_partitions: g.any(),
-        }
+        Self { topic_partitions: g.any() }
     }
 }
 
 impl Sample for TopicPartitions {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic_id: g.any(), partitions: g.any() }
     }
 }

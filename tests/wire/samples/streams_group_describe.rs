@@ -22,10 +22,7 @@ impl Sample for StreamsGroupDescribeRequest {
 
 impl Sample for StreamsGroupDescribeResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            groups: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), groups: g.any() }
     }
 }
 
@@ -53,21 +50,14 @@ impl Sample for DescribedGroup {
             } else {
                 default.topology_description_status
             },
-            assignor_name: if (1..=1).contains(&v) {
-                g.option()
-            } else {
-                default.assignor_name
-            },
+            assignor_name: if (1..=1).contains(&v) { g.option() } else { default.assignor_name },
         }
     }
 }
 
 impl Sample for Topology {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            epoch: g.any(),
-            subtopologies: g.option(),
-        }
+        Self { epoch: g.any(), subtopologies: g.option() }
     }
 }
 
@@ -107,48 +97,31 @@ impl Sample for Member {
 
 impl Sample for Endpoint {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            host: g.any(),
-            port: g.any(),
-        }
+        Self { host: g.any(), port: g.any() }
     }
 }
 
 impl Sample for TaskOffset {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            subtopology_id: g.any(),
-            partition: g.any(),
-            offset: g.any(),
-        }
+        Self { subtopology_id: g.any(), partition: g.any(), offset: g.any() }
     }
 }
 
 impl Sample for Assignment {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            active_tasks: g.any(),
-            standby_tasks: g.any(),
-            warmup_tasks: g.any(),
-        }
+        Self { active_tasks: g.any(), standby_tasks: g.any(), warmup_tasks: g.any() }
     }
 }
 
 impl Sample for TaskIds {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            subtopology_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { subtopology_id: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for KeyValue {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            key: g.any(),
-            value: g.any(),
-        }
+        Self { key: g.any(), value: g.any() }
     }
 }
 
@@ -165,19 +138,13 @@ impl Sample for TopicInfo {
 
 impl Sample for TopologyDescription {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            subtopologies: g.any(),
-            global_stores: g.any(),
-        }
+        Self { subtopologies: g.any(), global_stores: g.any() }
     }
 }
 
 impl Sample for TopologyDescriptionSubtopology {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            subtopology_id: g.any(),
-            nodes: g.any(),
-        }
+        Self { subtopology_id: g.any(), nodes: g.any() }
     }
 }
 
@@ -196,9 +163,6 @@ impl Sample for TopologyDescriptionNode {
 
 impl Sample for TopologyDescriptionGlobalStore {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            source: g.any(),
-            processor: g.any(),
-        }
+        Self { source: g.any(), processor: g.any() }
     }
 }

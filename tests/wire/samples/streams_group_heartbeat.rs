@@ -30,10 +30,7 @@ impl Sample for StreamsGroupHeartbeatRequest {
 
 impl Sample for Topology {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            epoch: g.any(),
-            subtopologies: g.any(),
-        }
+        Self { epoch: g.any(), subtopologies: g.any() }
     }
 }
 
@@ -63,10 +60,7 @@ impl Sample for CopartitionGroup {
 
 impl Sample for KeyValue {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            key: g.any(),
-            value: g.any(),
-        }
+        Self { key: g.any(), value: g.any() }
     }
 }
 
@@ -83,29 +77,19 @@ impl Sample for TopicInfo {
 
 impl Sample for RequestEndpoint {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            host: g.any(),
-            port: g.any(),
-        }
+        Self { host: g.any(), port: g.any() }
     }
 }
 
 impl Sample for TaskOffset {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            subtopology_id: g.any(),
-            partition: g.any(),
-            offset: g.any(),
-        }
+        Self { subtopology_id: g.any(), partition: g.any(), offset: g.any() }
     }
 }
 
 impl Sample for RequestTaskIds {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            subtopology_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { subtopology_id: g.any(), partitions: g.any() }
     }
 }
 
@@ -148,46 +132,30 @@ impl Sample for StreamsGroupHeartbeatResponse {
 
 impl Sample for EndpointToPartitions {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            user_endpoint: g.any(),
-            active_partitions: g.any(),
-            standby_partitions: g.any(),
-        }
+        Self { user_endpoint: g.any(), active_partitions: g.any(), standby_partitions: g.any() }
     }
 }
 
 impl Sample for Status {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            status_code: g.any(),
-            status_detail: g.any(),
-        }
+        Self { status_code: g.any(), status_detail: g.any() }
     }
 }
 
 impl Sample for TopicPartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            topic: g.any(),
-            partitions: g.any(),
-        }
+        Self { topic: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for ResponseTaskIds {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            subtopology_id: g.any(),
-            partitions: g.any(),
-        }
+        Self { subtopology_id: g.any(), partitions: g.any() }
     }
 }
 
 impl Sample for ResponseEndpoint {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            host: g.any(),
-            port: g.any(),
-        }
+        Self { host: g.any(), port: g.any() }
     }
 }

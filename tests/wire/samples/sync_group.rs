@@ -17,16 +17,8 @@ impl Sample for SyncGroupRequest {
             } else {
                 default.group_instance_id
             },
-            protocol_type: if (5..=5).contains(&v) {
-                g.option()
-            } else {
-                default.protocol_type
-            },
-            protocol_name: if (5..=5).contains(&v) {
-                g.option()
-            } else {
-                default.protocol_name
-            },
+            protocol_type: if (5..=5).contains(&v) { g.option() } else { default.protocol_type },
+            protocol_name: if (5..=5).contains(&v) { g.option() } else { default.protocol_name },
             assignments: g.any(),
         }
     }
@@ -34,10 +26,7 @@ impl Sample for SyncGroupRequest {
 
 impl Sample for SyncGroupRequestAssignment {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            member_id: g.any(),
-            assignment: g.any(),
-        }
+        Self { member_id: g.any(), assignment: g.any() }
     }
 }
 
@@ -46,22 +35,10 @@ impl Sample for SyncGroupResponse {
         let v = g.version();
         let default = Self::default();
         Self {
-            throttle_time_ms: if (1..=5).contains(&v) {
-                g.any()
-            } else {
-                default.throttle_time_ms
-            },
+            throttle_time_ms: if (1..=5).contains(&v) { g.any() } else { default.throttle_time_ms },
             error_code: g.any(),
-            protocol_type: if (5..=5).contains(&v) {
-                g.option()
-            } else {
-                default.protocol_type
-            },
-            protocol_name: if (5..=5).contains(&v) {
-                g.option()
-            } else {
-                default.protocol_name
-            },
+            protocol_type: if (5..=5).contains(&v) { g.option() } else { default.protocol_type },
+            protocol_name: if (5..=5).contains(&v) { g.option() } else { default.protocol_name },
             assignment: g.any(),
         }
     }

@@ -18,11 +18,7 @@ impl Sample for TxnOffsetCommitRequest {
             } else {
                 default.generation_id_or_member_epoch
             },
-            member_id: if (3..=6).contains(&v) {
-                g.any()
-            } else {
-                default.member_id
-            },
+            member_id: if (3..=6).contains(&v) { g.any() } else { default.member_id },
             group_instance_id: if (3..=6).contains(&v) {
                 g.option()
             } else {
@@ -38,16 +34,8 @@ impl Sample for TxnOffsetCommitRequestTopic {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (0..=5).contains(&v) {
-                g.any()
-            } else {
-                default.name
-            },
-            topic_id: if (6..=6).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (0..=5).contains(&v) { g.any() } else { default.name },
+            topic_id: if (6..=6).contains(&v) { g.any() } else { default.topic_id },
             partitions: g.any(),
         }
     }
@@ -72,10 +60,7 @@ impl Sample for TxnOffsetCommitRequestPartition {
 
 impl Sample for TxnOffsetCommitResponse {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            throttle_time_ms: g.any(),
-            topics: g.any(),
-        }
+        Self { throttle_time_ms: g.any(), topics: g.any() }
     }
 }
 
@@ -84,16 +69,8 @@ impl Sample for TxnOffsetCommitResponseTopic {
         let v = g.version();
         let default = Self::default();
         Self {
-            name: if (0..=5).contains(&v) {
-                g.any()
-            } else {
-                default.name
-            },
-            topic_id: if (6..=6).contains(&v) {
-                g.any()
-            } else {
-                default.topic_id
-            },
+            name: if (0..=5).contains(&v) { g.any() } else { default.name },
+            topic_id: if (6..=6).contains(&v) { g.any() } else { default.topic_id },
             partitions: g.any(),
         }
     }
@@ -101,9 +78,6 @@ impl Sample for TxnOffsetCommitResponseTopic {
 
 impl Sample for TxnOffsetCommitResponsePartition {
     fn sample(g: &mut Gen) -> Self {
-        Self {
-            partition_index: g.any(),
-            error_code: g.any(),
-        }
+        Self { partition_index: g.any(), error_code: g.any() }
     }
 }
