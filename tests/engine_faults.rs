@@ -4,7 +4,7 @@
 mod member;
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use member::*;
@@ -118,7 +118,7 @@ fn a_killed_process_with_async_handlers_repeats_only_what_was_not_committed() {
 }
 
 #[test]
-fn a_broker_killed_and_restarted_under_load_costs_nothing() {
+fn a_broker_killed_and_restarted_under_load_repeats_only_what_was_running() {
     let _turn = one_at_a_time();
     let cluster = Cluster::builder().start();
     let tool = cluster.tool();
@@ -146,8 +146,24 @@ fn a_broker_killed_and_restarted_under_load_costs_nothing() {
     let ends = tool.end_offsets(&topic).unwrap();
     journal.wait_ended(ends.iter().sum::<i64>() as usize, SOON);
     journal.assert_complete(&ends);
-    Order::check(&[], &journal.lines());
+    // The session ends with the broker. What a handler had in work then runs
+    // again; all else runs once, though much of it was not committed.
+    wait_until("the commits", SOON, || {
+        committed_places(&tool, &group, &topic).len() == journal.ended()
+    });
     member.stop();
+    let lines = journal.lines();
+    let mut newest: BTreeMap<(i32, String), i64> = BTreeMap::new();
+    let mut repeated = BTreeSet::new();
+    for line in lines.iter().filter(|l| l.kind == Kind::Started) {
+        let newest = newest.entry((line.partition, line.key.clone())).or_insert(-1);
+        if line.offset <= *newest {
+            repeated.insert(line.place());
+        }
+        *newest = line.offset.max(*newest);
+    }
+    let running = 2 * 64;
+    assert!(repeated.len() <= running, "{} records ran again: {repeated:?}", repeated.len());
     assert_committed_to_the_end(&tool, &group, &topic);
 }
 

@@ -276,7 +276,9 @@ impl Observer {
     pub(crate) fn ready(&self) -> Ready {
         let refreshed = self.refresh();
         let (state, cause) = self.state();
-        let assigned = self.last.lock().expect(POISON).partitions.len();
+        // After the end the last status still tells of offsets, not of rights.
+        let assigned =
+            if state.has_ended() { 0 } else { self.last.lock().expect(POISON).partitions.len() };
         Ready::new(state, assigned, cause.or_else(|| refreshed.err().map(|e| e.to_string())))
     }
 
@@ -293,7 +295,10 @@ impl Observer {
         s.summary.total_processed = all.processed;
         {
             let last = self.last.lock().expect(POISON);
-            s.summary.assigned_partition_count = last.partitions.len() as u32;
+            let assigned = !state.has_ended();
+            if assigned {
+                s.summary.assigned_partition_count = last.partitions.len() as u32;
+            }
             s.summary.last_rebalance_time = time(last.last_rebalance_ms);
             s.concurrency.held_records = last.held_records;
             s.concurrency.held_bytes = last.held_bytes;
@@ -306,7 +311,7 @@ impl Observer {
                     out.highest_ready_offset = p.position;
                     out.max_offset_seen = p.last_offset;
                     out.gap_buffer_depth = p.span - p.open;
-                    out.assigned = true;
+                    out.assigned = assigned;
                     out.high_watermark = p.high_watermark;
                     out.lag = p.lag;
                     out.in_flight = running.get(&p.partition).copied().unwrap_or(0);
