@@ -83,10 +83,12 @@ impl Pending {
     }
 }
 
-/// How long the pump gathers before it empties the shards. Long enough that
-/// its wake-ups cost nothing at full speed, short against any commit interval.
-const GATHER: Duration = Duration::from_millis(1);
-const GATHER_URGENT: Duration = Duration::from_micros(100);
+/// How long the pump gathers before it empties the shards: short against any
+/// commit interval, and long enough that its returns cost nothing. Each return
+/// into Go makes the Go runtime's monitor poll at its highest rate for a
+/// millisecond.
+const GATHER: Duration = Duration::from_millis(5);
+const GATHER_URGENT: Duration = Duration::from_micros(500);
 
 pub(crate) struct EventQueue {
     shards: Vec<Padded>,
