@@ -178,7 +178,7 @@ fn a_dead_letter_handler_that_fails_stops_the_engine_and_commits_nothing_of_it()
                 .filter(|e| e.name == "shutdown")
                 .map(Event::data)
                 .collect();
-            assert_eq!(reasons, [end.text.clone()]);
+            assert_eq!(reasons, std::slice::from_ref(&end.text));
             let health = member.health();
             assert_eq!((health.state.as_str(), health.cause), ("failed", Some(end.text)));
             member.finish();

@@ -174,10 +174,8 @@ impl Lanes {
         match (found, next.is_some()) {
             (Some(slot), true) if !more => slot.store(lane, Ordering::Release),
             (Some(slot), false) => slot.store(0, Ordering::Release),
-            (None, false) => {
-                if side.overflow.remove(&lane) {
-                    self.overflowed.fetch_sub(1, Ordering::Release);
-                }
+            (None, false) if side.overflow.remove(&lane) => {
+                self.overflowed.fetch_sub(1, Ordering::Release);
             }
             _ => {}
         }

@@ -240,11 +240,10 @@ impl Order {
             match last {
                 None if line.attempt != 1 => return Err("the first run is no first".into()),
                 None => {}
-                Some(l) if !same && self.gone.contains(&l.who) => {
-                    if line.attempt != 1 {
-                        return Err("a run after another member's is no first".into());
-                    }
+                Some(l) if !same && self.gone.contains(&l.who) && line.attempt != 1 => {
+                    return Err("a run after another member's is no first".into());
                 }
+                Some(l) if !same && self.gone.contains(&l.who) => {}
                 Some(l) => match l.kind {
                     Kind::Started => return Err("two at once".into()),
                     k if k.ends() && line.offset <= l.offset => {
