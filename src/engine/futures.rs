@@ -1,11 +1,15 @@
 //! Runs [`AsyncProcessHandler`]s on a tokio runtime.
 //!
 //! A few driver tasks claim records as pool threads do and poll each handler's
-//! future once where they are: a handler that does not wait costs neither a
-//! task nor an allocation of its own. A future that does wait moves into a
-//! task, which goes on with its lane's next records when it has ended.
+//! future once where they are, in a server: a future that lives on from record
+//! to record. So a handler that does not wait costs neither a task nor an
+//! allocation of its own. A server whose handler waits moves into a task, which
+//! goes on with its lane's next records; the driver takes a new one.
 
+use std::borrow::Borrow;
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -272,9 +276,10 @@ impl Drop for Pending {
     }
 }
 
-/// A record at work.
-struct Job {
-    assignment: Arc<Assignment>,
+/// A record at work. A driver borrows the assignment of its batch, so that
+/// drivers do not share a reference count for each record.
+struct Job<A = Arc<Assignment>> {
+    assignment: A,
     record: OwnedRecord,
     seq: u64,
     lane: u64,
@@ -282,15 +287,14 @@ struct Job {
     handed: Tick,
 }
 
-impl Job {
-    fn of(single: Single) -> Job {
-        let Single { assignment, record, seq, lane, attempts, handed } = single;
-        Job { assignment, record, seq, lane, attempts, handed }
+impl<A: Borrow<Arc<Assignment>>> Job<A> {
+    fn assignment(&self) -> &Arc<Assignment> {
+        self.assignment.borrow()
     }
 
     fn behind(&self, waiting: Waiting) -> Job {
         Job {
-            assignment: self.assignment.clone(),
+            assignment: self.assignment().clone(),
             record: waiting.record,
             seq: waiting.seq,
             lane: self.lane,
@@ -299,9 +303,30 @@ impl Job {
         }
     }
 
+    fn owned(self) -> Job {
+        let assignment = self.assignment().clone();
+        let Job { record, seq, lane, attempts, handed, .. } = self;
+        Job { assignment, record, seq, lane, attempts, handed }
+    }
+
     fn single(self, attempts: u32) -> Single {
-        let Job { assignment, record, seq, lane, handed, .. } = self;
+        let Job { assignment, record, seq, lane, handed, .. } = self.owned();
         Single { assignment, record, seq, lane, attempts, handed }
+    }
+
+    fn errand(&self) -> Errand {
+        Errand {
+            record: self.record.clone(),
+            partition: self.assignment().partition,
+            attempt: self.attempts + 1,
+        }
+    }
+}
+
+impl Job {
+    fn of(single: Single) -> Job {
+        let Single { assignment, record, seq, lane, attempts, handed } = single;
+        Job { assignment, record, seq, lane, attempts, handed }
     }
 }
 
@@ -325,29 +350,55 @@ impl<F: Future + Unpin> Future for Contained<F> {
     }
 }
 
-/// What a run of the handler borrows from. Each driver has its own, so that
-/// the drivers do not share a reference count.
-struct Shared<H> {
-    runner: Arc<Runner>,
-    handler: Arc<H>,
-}
-
-/// One run of the handler. The future owns the record, so the message it lends
-/// out lives as long as the future does.
-async fn run<H: AsyncProcessHandler>(
-    shared: Arc<Shared<H>>,
+/// What a server is asked to run.
+struct Errand {
     record: OwnedRecord,
     partition: i32,
     attempt: u32,
-) -> Outcome {
-    let view = record.view();
-    let names = view.header_names();
-    let headers = view.headers_named(&names);
-    let message = view.message_with(&shared.runner.dispatch.topic, partition, &headers);
-    let future = pin!(async { shared.handler.process(&message).await });
-    let result = Contained { future, attempt }.await;
-    let result = result.map(|r| r.map_err(|e| e as Box<dyn Error>));
-    shared.runner.judge(result, &message, attempt)
+}
+
+thread_local! {
+    /// What the server that is polled next on this thread shall run, and what
+    /// it has to say when that poll returns.
+    static ERRAND: Cell<Option<Errand>> = const { Cell::new(None) };
+    static OUTCOME: Cell<Option<Outcome>> = const { Cell::new(None) };
+}
+
+/// Runs one errand after the other, for ever. A future that lives on and is
+/// handed its records costs less than one that is made, moved and dropped for
+/// each. It owns the record of the errand it is at, so the message it lends out
+/// lives as long as the handler's future does.
+async fn serve<H: AsyncProcessHandler>(runner: Arc<Runner>, handler: Arc<H>) -> Infallible {
+    loop {
+        let Errand { record, partition, attempt } =
+            poll_fn(|_| ERRAND.take().map_or(Poll::Pending, Poll::Ready)).await;
+        let view = record.view();
+        let names = view.header_names();
+        let headers = view.headers_named(&names);
+        let message = view.message_with(&runner.dispatch.topic, partition, &headers);
+        let future = pin!(async { handler.process(&message).await });
+        let result = Contained { future, attempt }.await;
+        let result = result.map(|r| r.map_err(|e| e as Box<dyn Error>));
+        OUTCOME.set(Some(runner.judge(result, &message, attempt)));
+    }
+}
+
+/// A server and how it is asked.
+struct Server<F>(Pin<Box<F>>);
+
+impl<F: Future<Output = Infallible>> Server<F> {
+    /// Polls the server, with a new errand if it has none.
+    fn poll(&mut self, errand: Option<Errand>, cx: &mut Context<'_>) -> Poll<Outcome> {
+        ERRAND.set(errand);
+        match self.0.as_mut().poll(cx) {
+            Poll::Pending => OUTCOME.take().map_or(Poll::Pending, Poll::Ready),
+        }
+    }
+
+    /// Runs an errand, or what is left of the present one, to its end.
+    async fn finish(&mut self, mut errand: Option<Errand>) -> Outcome {
+        poll_fn(|cx| self.poll(errand.take(), cx)).await
+    }
 }
 
 /// Starts the driver tasks; they end when the engine is dead.
@@ -357,29 +408,27 @@ pub(crate) fn start<H: AsyncProcessHandler>(
     runtime: &Handle,
 ) {
     for index in 0..futures.drivers {
-        let shared = Arc::new(Shared { runner: futures.runner.clone(), handler: handler.clone() });
-        let make = Arc::new(move |record: OwnedRecord, partition: i32, attempt: u32| {
-            run(shared.clone(), record, partition, attempt)
-        });
+        let (runner, handler) = (futures.runner.clone(), handler.clone());
+        let make = move || serve(runner.clone(), handler.clone());
         let driver = Driver { futures: futures.clone(), index, make, spare: None };
         runtime.spawn(driver.drive());
     }
 }
 
-/// Claims records and polls each once. `F` is the future of one run, `M` makes
+/// Claims records and polls each once. `F` is the future of a server, `M` makes
 /// one.
 struct Driver<F, M> {
     futures: Arc<Futures>,
     index: usize,
-    make: Arc<M>,
-    /// The memory of a future that ended at once serves the next one.
-    spare: Option<Pin<Box<F>>>,
+    make: M,
+    /// A server without an errand.
+    spare: Option<Server<F>>,
 }
 
 impl<F, M> Driver<F, M>
 where
-    F: Future<Output = Outcome> + Send + 'static,
-    M: Fn(OwnedRecord, i32, u32) -> F + Send + Sync + 'static,
+    F: Future<Output = Infallible> + Send + 'static,
+    M: Fn() -> F + Send + Sync + 'static,
 {
     async fn drive(mut self) {
         let dispatch = self.futures.runner.dispatch.clone();
@@ -425,7 +474,7 @@ where
                 start = Tick::now();
             }
             let job = Job {
-                assignment: assignment.clone(),
+                assignment: &assignment,
                 record: OwnedRecord::copy_of(&batch.view(entry)),
                 seq: batch.seq(entry),
                 lane: entry.lane,
@@ -456,26 +505,24 @@ where
     }
 
     /// Polls a record's future once; what has to wait becomes a task.
-    async fn first_poll(&mut self, job: Job, start: &mut Tick) {
-        if self.may_start(&job.assignment) == MayStart::Never {
+    async fn first_poll<A: Borrow<Arc<Assignment>>>(&mut self, job: Job<A>, start: &mut Tick) {
+        if self.may_start(job.assignment()) == MayStart::Never {
             return;
         }
-        let future = (self.make)(job.record.clone(), job.assignment.partition, job.attempts + 1);
-        let mut boxed = match self.spare.take() {
-            Some(mut boxed) => {
-                boxed.set(future);
-                boxed
-            }
-            None => Box::pin(future),
+        let mut server = match self.spare.take() {
+            Some(server) => server,
+            None => Server(Box::pin((self.make)())),
         };
+        let mut errand = Some(job.errand());
         // A fresh budget: records of one driver must not starve each other.
-        let polled =
-            tokio::task::coop::unconstrained(poll_fn(|cx| Poll::Ready(boxed.as_mut().poll(cx))))
-                .await;
+        let polled = tokio::task::coop::unconstrained(poll_fn(|cx| {
+            Poll::Ready(server.poll(errand.take(), cx))
+        }))
+        .await;
         let begun = *start;
         match polled {
             Poll::Ready(Outcome::Done(traits)) => {
-                self.spare = Some(boxed);
+                self.spare = Some(server);
                 *start = Tick::now();
                 let took = start.duration_since(begun);
                 let next = self.futures.ended(self.index, &job, traits, begun, took);
@@ -486,66 +533,60 @@ where
             // The dead-letter handler may take long: not here, where the next
             // record waits.
             Poll::Ready(outcome @ Outcome::Failed { verdict: Verdict::DeadLetter, .. }) => {
-                self.spawn(boxed, job, begun, Some(outcome));
+                self.spawn(server, job.owned(), begun, Some(outcome));
                 *start = Tick::now();
             }
             Poll::Ready(outcome @ Outcome::Failed { .. }) => {
-                self.spare = Some(boxed);
-                let next = self.futures.failed(self.index, job, outcome, begun).await;
+                self.spare = Some(server);
+                let next = self.futures.failed(self.index, job.owned(), outcome, begun).await;
                 if let Some(next) = next {
                     self.futures.runner.requeue(next.single(0));
                 }
                 *start = Tick::now();
             }
             Poll::Pending => {
-                self.spawn(boxed, job, begun, None);
+                self.spawn(server, job.owned(), begun, None);
                 *start = Tick::now();
             }
         }
     }
 
     /// Makes a task of a record that takes longer than one poll.
-    fn spawn(&self, future: Pin<Box<F>>, job: Job, begun: Tick, outcome: Option<Outcome>) {
+    fn spawn(&self, server: Server<F>, job: Job, begun: Tick, outcome: Option<Outcome>) {
         let pending = Pending::enter(&self.futures, &job.assignment, &job.record, begun);
         let active = Active::enter(&self.futures.runner.dispatch, &job.assignment);
-        let task = Task {
-            futures: self.futures.clone(),
-            index: self.index,
-            make: self.make.clone(),
-            pending,
-            _active: active,
-        };
-        tokio::spawn(task.go_on(future, job, begun, outcome));
+        let task =
+            Task { futures: self.futures.clone(), index: self.index, pending, _active: active };
+        tokio::spawn(task.go_on(server, job, begun, outcome));
     }
 }
 
 /// A future that waits, and then its lane's next records.
-struct Task<M> {
+struct Task {
     futures: Arc<Futures>,
     index: usize,
-    make: Arc<M>,
     pending: Pending,
     _active: Active,
 }
 
-impl<M> Task<M> {
+impl Task {
     /// With an `outcome` the future has ended already.
     async fn go_on<F>(
         self,
-        mut future: Pin<Box<F>>,
+        mut server: Server<F>,
         mut job: Job,
         mut begun: Tick,
         mut outcome: Option<Outcome>,
     ) where
-        F: Future<Output = Outcome> + Send + 'static,
-        M: Fn(OwnedRecord, i32, u32) -> F + Send + Sync + 'static,
+        F: Future<Output = Infallible> + Send + 'static,
     {
+        let mut errand = None;
         let runner = &self.futures.runner;
         let mut length = 1;
         loop {
             let outcome = match outcome.take() {
                 Some(outcome) => outcome,
-                None => future.as_mut().await,
+                None => server.finish(errand.take()).await,
             };
             let took = begun.elapsed();
             let next = match outcome {
@@ -569,22 +610,22 @@ impl<M> Task<M> {
             }
             begun = Tick::now();
             self.pending.now_runs(&job.assignment, &job.record, begun);
-            future.set((self.make)(job.record.clone(), job.assignment.partition, 1));
+            errand = Some(job.errand());
         }
     }
 }
 
 impl Futures {
     /// Reports a record that succeeded; returns the lane's next.
-    fn ended(
+    fn ended<A: Borrow<Arc<Assignment>>>(
         &self,
         index: usize,
-        job: &Job,
+        job: &Job<A>,
         traits: Traits,
         begun: Tick,
         took: Duration,
     ) -> Option<Job> {
-        let orphaned = job.assignment.is_released();
+        let orphaned = job.assignment().is_released();
         self.report(index, job, |counts| {
             if orphaned {
                 counts.orphaned += 1;
@@ -600,19 +641,24 @@ impl Futures {
         self.advance(job)
     }
 
-    fn report(&self, index: usize, job: &Job, f: impl FnOnce(&mut Counts)) {
+    fn report<A: Borrow<Arc<Assignment>>>(
+        &self,
+        index: usize,
+        job: &Job<A>,
+        f: impl FnOnce(&mut Counts),
+    ) {
         let events = &self.runner.dispatch.events;
         let mut shard = events.shard(index);
-        f(shard.tally.of(&job.assignment.totals));
-        let first = shard.push(job.assignment.id, job.seq, job.record.view().size() as u64);
+        f(shard.tally.of(&job.assignment().totals));
+        let first = shard.push(job.assignment().id, job.seq, job.record.view().size() as u64);
         drop(shard);
         if first {
             events.announce(index);
         }
     }
 
-    fn advance(&self, job: &Job) -> Option<Job> {
-        let waiting = self.runner.dispatch.advance(&job.assignment, job.lane)?;
+    fn advance<A: Borrow<Arc<Assignment>>>(&self, job: &Job<A>) -> Option<Job> {
+        let waiting = self.runner.dispatch.advance(job.assignment(), job.lane)?;
         Some(job.behind(waiting))
     }
 
