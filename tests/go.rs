@@ -6,7 +6,7 @@ use std::process::Command;
 /// Runs `go test` for all packages of a folder, and panics with what it said.
 fn go_test(folder: &str, cgo: &str, arguments: &[&str]) {
     let output = Command::new("go")
-        .arg("test")
+        .args(["test", "-timeout", "300s"])
         .args(arguments)
         .arg("./...")
         .env("CGO_ENABLED", cgo)

@@ -28,7 +28,7 @@ use super::lanes::Waiting;
 use super::retry::Verdict;
 use super::runner::{Fate, Outcome, Runner, count_failure};
 use super::stats::Counts;
-use super::work::{Active, Assignment, MayStart, Single, Tick, Work};
+use super::work::{Active, Assignment, Dispatch, MayStart, Single, Tick, Work};
 
 /// What an async handler returns on failure.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
@@ -68,6 +68,8 @@ pub trait AsyncProcessHandler: Send + Sync + 'static {
 
 /// After so many records of one key a task makes room for others.
 const CHAIN: u32 = 16;
+/// Pieces of work that one driver is left alone with.
+const BACKLOG: usize = 8;
 /// A driver lets others run after so many records.
 const YIELD: u32 = 256;
 const PENDING_SHARDS: usize = 16;
@@ -93,6 +95,8 @@ pub(crate) struct Futures {
     freed: Notify,
     drivers: usize,
     limit: AtomicUsize,
+    /// Drivers that are not asleep.
+    awake: AtomicUsize,
     pending: AtomicUsize,
     /// Which drivers may be running a record, by index.
     active: Vec<DriverFlag>,
@@ -116,6 +120,7 @@ impl Futures {
             freed: Notify::new(),
             drivers: drivers.max(1),
             limit: AtomicUsize::new(limit),
+            awake: AtomicUsize::new(drivers.max(1)),
             pending: AtomicUsize::new(0),
             active: (0..drivers.max(1)).map(|_| DriverFlag::default()).collect(),
             last_places: Mutex::new(()),
@@ -126,9 +131,7 @@ impl Futures {
         let weak = Arc::downgrade(&futures);
         futures.runner.dispatch.on_ready(move |records| {
             if let Some(f) = weak.upgrade() {
-                for _ in 0..records.min(f.drivers) {
-                    f.ready.notify_one();
-                }
+                f.rouse(records);
                 if f.runner.dispatch.is_dead() {
                     f.ready.notify_waiters();
                     f.freed.notify_waiters();
@@ -136,6 +139,28 @@ impl Futures {
             }
         });
         futures
+    }
+
+    /// Wakes drivers for records that became ready. One driver that is awake
+    /// gets on faster alone, unless a lot is waiting.
+    fn rouse(&self, records: usize) {
+        let awake = self.awake.load(Ordering::SeqCst);
+        if awake == 0 {
+            self.ready.notify_one();
+        } else if awake < self.drivers && self.runner.dispatch.backlog() > BACKLOG {
+            for _ in awake..self.drivers.min(awake + records) {
+                self.ready.notify_one();
+            }
+        }
+    }
+
+    /// Wakes a driver if records wait although one is awake: it may be stuck in
+    /// a handler that blocks its thread. Called every now and then.
+    pub(crate) fn nudge(&self) {
+        let awake = self.awake.load(Ordering::SeqCst);
+        if awake < self.drivers && self.runner.dispatch.unclaimed() > 0 {
+            self.ready.notify_one();
+        }
     }
 
     pub(crate) fn set_limit(&self, limit: usize) {
@@ -436,13 +461,28 @@ where
             self.futures.room(self.index).await;
             match dispatch.next() {
                 Some(work) => self.work(work).await,
-                None => {
-                    self.futures.rest(self.index);
-                    self.futures.ready.notified().await;
-                }
+                None => self.sleep(&dispatch).await,
             }
         }
         self.futures.rest(self.index);
+        self.futures.awake.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Waits until woken. Work that arrives between the look and the sleep is
+    /// seen by a second look, made while already counted as asleep.
+    async fn sleep(&mut self, dispatch: &Dispatch) {
+        self.futures.rest(self.index);
+        self.futures.awake.fetch_sub(1, Ordering::SeqCst);
+        {
+            let mut ready = pin!(self.futures.ready.notified());
+            // Listed as waiting before the second look: a wake-up of all that
+            // comes in between is not missed.
+            ready.as_mut().enable();
+            if dispatch.backlog() == 0 && !dispatch.is_dead() {
+                ready.await;
+            }
+        }
+        self.futures.awake.fetch_add(1, Ordering::SeqCst);
     }
 
     async fn work(&mut self, work: Work) {

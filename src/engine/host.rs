@@ -272,10 +272,8 @@ unsafe extern "C" fn events(
         if out.is_null() || max == 0 {
             return sys::LLINGR_HOST_ERR;
         }
-        if let Some(observer) = host.observer.get().and_then(Weak::upgrade)
-            && observer.sample_due()
-        {
-            observer.sample();
+        if let Some(observer) = host.observer.get().and_then(Weak::upgrade) {
+            observer.look();
         }
         let mut lent = host.lent.lock().expect(POISON);
         lent.clear();

@@ -157,8 +157,18 @@ impl Observer {
         }
     }
 
-    /// Notes the totals; called about once a second while the engine runs.
-    pub(crate) fn sample(&self) {
+    /// Called from the engine's pump, every 50 ms at least.
+    pub(crate) fn look(&self) {
+        if let Executor::Futures(futures) = &*self.executor {
+            futures.nudge();
+        }
+        if self.sample_due() {
+            self.sample();
+        }
+    }
+
+    /// Notes the totals, about once a second.
+    fn sample(&self) {
         let sample = Sample {
             at: Instant::now(),
             wall: SystemTime::now(),
@@ -175,7 +185,7 @@ impl Observer {
     }
 
     /// Whether `sample` would do something; cheap.
-    pub(crate) fn sample_due(&self) -> bool {
+    fn sample_due(&self) -> bool {
         let samples = self.samples.lock().expect(POISON);
         samples.back().is_none_or(|s| s.at.elapsed() >= Duration::from_secs(1))
     }
