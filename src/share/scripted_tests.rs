@@ -1,0 +1,1 @@
+//! Against brokers whose every answer the test decides.
