@@ -167,7 +167,7 @@ impl ShareConsumerBuilder {
         ShareConsumer::start(client, settings, self.topics, self.metrics).await
     }
 
-    fn check(&self) -> Result<(Config, Settings), ShareError> {
+    pub(super) fn check(&self) -> Result<(Config, Settings), ShareError> {
         let refuse = |text: &str| Err(ShareError::Config(text.to_owned()));
         if self.group.is_empty() {
             return refuse("the share group's name is empty: give builder() a name");

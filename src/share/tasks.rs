@@ -142,10 +142,12 @@ fn react(shared: &Shared, member: &Membership, reaction: Reaction, backoff: &mut
             log::info!(target: crate::LOG_TARGET, "share group {group}: joining again");
             shared.lock().joined = false;
         }
-        Reaction::TopicDenied(text) => shared.report(ShareError::Topic {
-            topic: shared.lock().topics.join(", ").into(),
-            cause: format!("{}: {text}", ErrorCode::TopicAuthorizationFailed).into(),
-        }),
+        Reaction::TopicDenied(text) => {
+            // Taken out first: reporting takes the lock again.
+            let topic = shared.lock().topics.join(", ").into();
+            let cause = format!("{}: {text}", ErrorCode::TopicAuthorizationFailed).into();
+            shared.report(ShareError::Topic { topic, cause });
+        }
         Reaction::Fatal(ErrorCode::UnsupportedVersion, text) => {
             shared.fail(ShareError::Unsupported(format!(
                 "share group {group}: the brokers do not serve share groups ({text}); enable \

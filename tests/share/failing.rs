@@ -65,25 +65,30 @@ fn share_38_kill_9_of_one_of_three_consumers_loses_nothing() {
     children[0].wait_event("holds", SOON);
     produce(&tool, &topic, 3, 3000..6000);
     children[0].kill9();
-    let started = Instant::now();
-    let mut accepted: BTreeMap<i32, usize> = BTreeMap::new();
-    while accepted.len() < 6000 {
-        assert!(started.elapsed() < 2 * SOON, "{} of 6000 accepted", accepted.len());
-        accepted.clear();
-        for event in children.iter().flat_map(Child::events).filter(|e| e.name == "accepted") {
-            for n in event.data::<Vec<i32>>() {
-                *accepted.entry(n).or_default() += 1;
-            }
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    assert_eq!(accepted.keys().copied().collect::<Vec<_>>(), (0..6000).collect::<Vec<_>>());
-    // Whatever was confirmed as accepted is never handed out again.
-    let twice: Vec<_> = accepted.iter().filter(|(_, count)| **count > 1).collect();
-    assert!(twice.is_empty(), "accepted twice: {twice:?}");
-    crate::support::wait_until("the group to reach the end", SOON, || {
+    crate::support::wait_until("everything to be settled", 2 * SOON, || {
         block_on(lag(broker.bootstrap(), &group)) == [0, 0, 0]
     });
+    let numbers = |child: &Child, name: &str| -> Vec<i32> {
+        let events = child.events().into_iter().filter(|event| event.name == name);
+        events.flat_map(|event| event.data::<Vec<i32>>()).collect()
+    };
+    // A confirmation that has reached a child may not have been told yet.
+    let told = || -> BTreeMap<i32, usize> {
+        let mut told = BTreeMap::new();
+        for n in children.iter().flat_map(|child| numbers(child, "accepted")) {
+            *told.entry(n).or_default() += 1;
+        }
+        told
+    };
+    // The killed one may have accepted what it held without telling; nobody else may.
+    let held: BTreeSet<i32> = numbers(&children[0], "holds").into_iter().collect();
+    crate::support::wait_until("every record to be accepted", SOON, || {
+        let told = told();
+        (0..6000).all(|n| told.contains_key(&n) || held.contains(&n))
+    });
+    // Whatever was confirmed as accepted is never handed out again.
+    let twice: Vec<_> = told().into_iter().filter(|(_, count)| *count > 1).collect();
+    assert!(twice.is_empty(), "accepted twice: {twice:?}");
 }
 
 #[test]
@@ -112,18 +117,19 @@ fn share_10_a_broker_restart_ends_every_acknowledgement_and_consumption_goes_on(
         cluster.restart(1);
         // Its locks went with the broker: the commit ends, with failures or in time.
         let report = consumer.commit(2 * SOON).await.unwrap();
-        let settled: BTreeSet<i64> = report
-            .results
-            .iter()
-            .filter(|result| result.result.is_ok())
-            .flat_map(|result| result.first_offset..=result.last_offset)
-            .collect();
-        let missing: BTreeSet<i32> =
-            (10..20).filter(|n| !settled.contains(&i64::from(*n))).collect();
-        let again = accept_count(&consumer, missing.len()).await;
-        assert_eq!(again.keys().copied().collect::<BTreeSet<_>>(), missing);
-        assert!(consumer.commit(SOON).await.unwrap().is_ok());
-        assert_eq!(lag(&cluster.bootstrap(), &group).await, [0]);
+        assert!(report.results.iter().all(|r| r.first_offset >= 10 && r.last_offset < 15));
+        // The last five were never acknowledged; those before may have been taken or not.
+        let mut seen = BTreeSet::new();
+        let started = Instant::now();
+        while lag(&cluster.bootstrap(), &group).await != [0] {
+            assert!(started.elapsed() < SOON, "{seen:?}");
+            for record in consumer.poll(Duration::from_secs(1)).await.unwrap() {
+                consumer.acknowledge(&record, AckType::Accept).unwrap();
+                seen.insert(number(&record));
+            }
+            consumer.commit(SOON).await.unwrap();
+        }
+        assert!((15..20).all(|n| seen.contains(&n)) && seen.iter().all(|n| (10..20).contains(n)));
         consumer.close(SOON).await.unwrap();
     });
 }
