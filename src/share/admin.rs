@@ -117,8 +117,7 @@ impl ShareAdmin {
             },
         );
         let answer = response.await?.groups.into_iter().find(|answer| answer.group_id == group);
-        let answer =
-            answer.ok_or_else(|| Error::broker(ErrorCode::GroupIdNotFound, context()))?;
+        let answer = answer.ok_or_else(|| Error::broker(ErrorCode::GroupIdNotFound, context()))?;
         let members = answer.members.into_iter().map(|member| ShareMember {
             id: member.member_id,
             client_id: member.client_id,
@@ -154,12 +153,11 @@ impl ShareAdmin {
         topics: Option<&[(&str, Vec<i32>)]>,
     ) -> Result<Vec<ShareOffset>, ShareError> {
         let topics = topics.map(|topics| {
-            let topic = |(name, partitions): &(&str, Vec<i32>)| {
-                DescribeShareGroupOffsetsRequestTopic {
+            let topic =
+                |(name, partitions): &(&str, Vec<i32>)| DescribeShareGroupOffsetsRequestTopic {
                     topic_name: (*name).to_owned(),
                     partitions: partitions.clone(),
-                }
-            };
+                };
             topics.iter().map(topic).collect()
         });
         let asked = DescribeShareGroupOffsetsRequestGroup { group_id: group.to_owned(), topics };
@@ -182,9 +180,15 @@ impl ShareAdmin {
         let mut offsets = Vec::new();
         for topic in response.await?.groups.into_iter().flat_map(|answer| answer.topics) {
             for part in topic.partitions {
-                ErrorCode::from(part.error_code).check_with(part.error_message.as_deref(), || {
-                    format!("offset of group {group} in {}-{}", topic.topic_name, part.partition_index)
-                })?;
+                ErrorCode::from(part.error_code).check_with(
+                    part.error_message.as_deref(),
+                    || {
+                        format!(
+                            "offset of group {group} in {}-{}",
+                            topic.topic_name, part.partition_index
+                        )
+                    },
+                )?;
                 offsets.push(ShareOffset {
                     topic: topic.topic_name.clone(),
                     partition: part.partition_index,
@@ -208,12 +212,11 @@ impl ShareAdmin {
         topic: &str,
         offsets: &[(i32, i64)],
     ) -> Result<(), ShareError> {
-        let partition = |(partition_index, start_offset): &(i32, i64)| {
-            AlterShareGroupOffsetsRequestPartition {
+        let partition =
+            |(partition_index, start_offset): &(i32, i64)| AlterShareGroupOffsetsRequestPartition {
                 partition_index: *partition_index,
                 start_offset: *start_offset,
-            }
-        };
+            };
         let topics = vec![AlterShareGroupOffsetsRequestTopic {
             topic_name: topic.to_owned(),
             partitions: offsets.iter().map(partition).collect(),
@@ -244,9 +247,8 @@ impl ShareAdmin {
     /// # Errors
     /// The coordinator's refusal, also for a single topic, or that it could not be asked.
     pub async fn delete_offsets(&self, group: &str, topics: &[&str]) -> Result<(), ShareError> {
-        let topic = |name: &&str| DeleteShareGroupOffsetsRequestTopic {
-            topic_name: (*name).to_owned(),
-        };
+        let topic =
+            |name: &&str| DeleteShareGroupOffsetsRequestTopic { topic_name: (*name).to_owned() };
         let request = DeleteShareGroupOffsetsRequest {
             group_id: group.to_owned(),
             topics: topics.iter().map(topic).collect(),

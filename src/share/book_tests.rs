@@ -163,9 +163,10 @@ fn share_22_bisection_ends_when_the_locks_have_ended() {
     book.acknowledge(0, 9, Kind::Accept, 0);
     sent(&mut book);
     let settled = book.complete(Verdict::Invalid, later(31));
-    assert_eq!(settled.iter().map(|(entry, ok)| (entry.len(), *ok)).collect::<Vec<_>>(), [(
-        10, false
-    )]);
+    assert_eq!(
+        settled.iter().map(|(entry, ok)| (entry.len(), *ok)).collect::<Vec<_>>(),
+        [(10, false)]
+    );
     assert!(book.is_empty());
 }
 

@@ -149,7 +149,10 @@ impl ShareConsumerBuilder {
 
     /// Called with every settled acknowledgement, on a thread of the runtime and outside of all
     /// locks. It must not block; a panic in it is caught and logged.
-    pub fn on_acknowledged(mut self, callback: impl Fn(&AckResult) + Send + Sync + 'static) -> Self {
+    pub fn on_acknowledged(
+        mut self,
+        callback: impl Fn(&AckResult) + Send + Sync + 'static,
+    ) -> Self {
         self.callback = Some(Arc::new(callback));
         self
     }
@@ -221,7 +224,9 @@ impl ShareConsumerBuilder {
 /// A subscription needs topics with names that can exist.
 pub(super) fn check_topics(topics: &[String]) -> Result<(), ShareError> {
     if topics.is_empty() {
-        return Err(ShareError::Config("no topic given: a share consumer needs at least one".into()));
+        return Err(ShareError::Config(
+            "no topic given: a share consumer needs at least one".into(),
+        ));
     }
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     for topic in topics {

@@ -116,9 +116,14 @@ fn damage(
     error: &crate::wire::Error,
 ) {
     let cause: Arc<str> = error.to_string().into();
-    open.take(first, last, |_| true, |run| {
-        decoded.corrupt.push((run.first, run.last, cause.clone()));
-    });
+    open.take(
+        first,
+        last,
+        |_| true,
+        |run| {
+            decoded.corrupt.push((run.first, run.last, cause.clone()));
+        },
+    );
 }
 
 #[cfg(test)]

@@ -73,9 +73,7 @@ fn share_21_several_damaged_batches_are_all_told_and_the_good_one_between_is_del
         data.extend_from_slice(&batch);
     }
     let decoded = decoded(data, &[(0, 24, 1)]);
-    assert_eq!(offsets(&decoded).iter().map(|(o, _)| *o).collect::<Vec<_>>(), [
-        10, 11, 12, 13, 14
-    ]);
+    assert_eq!(offsets(&decoded).iter().map(|(o, _)| *o).collect::<Vec<_>>(), [10, 11, 12, 13, 14]);
     let corrupt: Vec<_> = decoded.corrupt.iter().map(|(first, last, _)| (*first, *last)).collect();
     assert_eq!(corrupt, [(0, 4), (20, 24)]);
     assert!(decoded.corrupt[0].2.contains("checksum"), "{}", decoded.corrupt[0].2);

@@ -41,7 +41,9 @@ pub enum ShareError {
     /// Records that cannot be read: wrong checksum, broken compression or format. They were
     /// settled by [`ShareConsumerBuilder::on_corrupt`](super::ShareConsumerBuilder::on_corrupt);
     /// everything else goes on.
-    #[error("records {first_offset} to {last_offset} of {topic}-{partition} cannot be read: {cause}")]
+    #[error(
+        "records {first_offset} to {last_offset} of {topic}-{partition} cannot be read: {cause}"
+    )]
     Corrupt {
         /// Topic.
         topic: Arc<str>,

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::wire::ErrorCode;
 use crate::wire::messages::share_group_heartbeat::Assignment;
 use crate::wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
-use crate::wire::ErrorCode;
 
 const JOIN: i32 = 0;
 const LEAVE: i32 = -1;
@@ -70,7 +70,9 @@ pub(super) enum Reaction {
     /// A member; with a new assignment where there is one.
     Assigned(Option<Assignment>),
     /// The coordinator moved or is not ready: ask again after backoff.
-    Retry { rediscover: bool },
+    Retry {
+        rediscover: bool,
+    },
     /// The member must join again; sessions and acknowledgements live on.
     Rejoin,
     /// A topic is not permitted: the program must know, the membership goes on.
@@ -81,7 +83,13 @@ pub(super) enum Reaction {
 }
 
 impl Membership {
-    pub(super) fn new(group: &str, id: String, rack: &str, topics: Vec<String>, now: Instant) -> Self {
+    pub(super) fn new(
+        group: &str,
+        id: String,
+        rack: &str,
+        topics: Vec<String>,
+        now: Instant,
+    ) -> Self {
         Self {
             group: group.to_owned(),
             id,
@@ -167,8 +175,7 @@ impl Membership {
                 self.epoch = response.member_epoch;
                 self.fences = 0;
                 let interval = u64::try_from(response.heartbeat_interval_ms).unwrap_or(0);
-                self.interval =
-                    Duration::from_millis(interval).clamp(INTERVAL_MIN, INTERVAL_MAX);
+                self.interval = Duration::from_millis(interval).clamp(INTERVAL_MIN, INTERVAL_MAX);
                 // The subscription may have changed while the request was on its way.
                 let current = answered.subscribed_topic_names.as_ref() == Some(&self.topics);
                 self.full &= !current;
@@ -199,8 +206,11 @@ impl Membership {
             | ErrorCode::FencedMemberEpoch
             | ErrorCode::GroupIdNotFound => {
                 self.fences += 1;
-                let wait =
-                    if self.fences <= FENCES_AT_ONCE { Duration::ZERO } else { pause.max(self.interval) };
+                let wait = if self.fences <= FENCES_AT_ONCE {
+                    Duration::ZERO
+                } else {
+                    pause.max(self.interval)
+                };
                 self.start_over(now + wait);
                 Reaction::Rejoin
             }

@@ -23,11 +23,7 @@ fn assignment() -> Assignment {
     }
 }
 
-fn beat(
-    member: &mut Membership,
-    response: ShareGroupHeartbeatResponse,
-    now: Instant,
-) -> Reaction {
+fn beat(member: &mut Membership, response: ShareGroupHeartbeatResponse, now: Instant) -> Reaction {
     let request = member.request();
     member.on_response(&request, response, now, PAUSE)
 }
@@ -46,10 +42,7 @@ fn the_join_carries_names_and_rack_and_later_ones_do_not() {
     assert_eq!((join.member_epoch, join.rack_id.as_deref()), (0, Some("rack-1")));
     assert_eq!(join.subscribed_topic_names, Some(vec!["orders".to_owned()]));
     let next = joined(now).request();
-    assert_eq!(
-        (next.member_epoch, next.rack_id, next.subscribed_topic_names),
-        (7, None, None)
-    );
+    assert_eq!((next.member_epoch, next.rack_id, next.subscribed_topic_names), (7, None, None));
 }
 
 #[test]
@@ -191,8 +184,7 @@ fn a_dictated_interval_out_of_all_reason_is_bounded() {
     for (dictated, expected) in [(0, INTERVAL_MIN), (-1, INTERVAL_MIN), (i32::MAX, INTERVAL_MAX)] {
         let now = Instant::now();
         let mut member = joined(now);
-        let response =
-            ShareGroupHeartbeatResponse { heartbeat_interval_ms: dictated, ..answer(0) };
+        let response = ShareGroupHeartbeatResponse { heartbeat_interval_ms: dictated, ..answer(0) };
         beat(&mut member, response, now);
         assert_eq!(member.due() - now, expected);
     }

@@ -86,9 +86,10 @@ impl Planner<'_> {
             };
         }
         let paused = |id: &PartitionId| {
-            state.names.get(&id.topic).is_some_and(|name| {
-                state.paused.contains(&(name.clone(), id.partition))
-            })
+            state
+                .names
+                .get(&id.topic)
+                .is_some_and(|name| state.paused.contains(&(name.clone(), id.partition)))
         };
         let wanted: BTreeSet<PartitionId> = node
             .wanted
@@ -114,11 +115,8 @@ impl Planner<'_> {
         if pending {
             let due = node.queued_at.is_none_or(|at| at + settings.flush_interval <= self.now);
             let rides = |id: &PartitionId| wanted.contains(id) && self.session.contains(id);
-            let strays =
-                node.books.iter().any(|(id, book)| book.has_pending(false) && !rides(id));
-            let now = state.is_awaited(node)
-                || strays
-                || (!can_fetch && (due || node.has_gaps));
+            let strays = node.books.iter().any(|(id, book)| book.has_pending(false) && !rides(id));
+            let now = state.is_awaited(node) || strays || (!can_fetch && (due || node.has_gaps));
             if now && let Some(request) = self.acks(node, false, |_| true) {
                 return Step::Acknowledge(request);
             }
@@ -286,4 +284,3 @@ fn take_batches(
 fn clamp(n: usize) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
 }
-

@@ -72,9 +72,10 @@ impl<T: Copy + PartialEq> Runs<T> {
             let left = &self.0[at - 1];
             left.last.checked_add(1) == Some(first) && left.value == value
         };
-        let joins_right = self.0.get(at).is_some_and(|right| {
-            last.checked_add(1) == Some(right.first) && right.value == value
-        });
+        let joins_right = self
+            .0
+            .get(at)
+            .is_some_and(|right| last.checked_add(1) == Some(right.first) && right.value == value);
         match (joins_left, joins_right) {
             (true, true) => {
                 self.0[at - 1].last = self.0[at].last;

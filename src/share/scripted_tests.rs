@@ -12,10 +12,10 @@ use crate::wire::messages::find_coordinator::Coordinator;
 use crate::wire::messages::metadata::{
     MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
 };
+use crate::wire::messages::share_acknowledge as acks;
 use crate::wire::messages::share_fetch::{
     AcquiredRecords, LeaderIdAndEpoch, NodeEndpoint, PartitionData, ShareFetchableTopicResponse,
 };
-use crate::wire::messages::share_acknowledge as acks;
 use crate::wire::messages::share_group_heartbeat::{Assignment, TopicPartitions};
 use crate::wire::messages::{
     FindCoordinatorRequest, FindCoordinatorResponse, MetadataRequest, MetadataResponse,
@@ -42,7 +42,7 @@ pub(super) fn batch(base: i64, count: i64) -> BytesMut {
 enum Sent {
     Heartbeat(ShareGroupHeartbeatRequest),
     Fetch(Arc<str>, ShareFetchRequest),
-    Acks(Arc<str>, ShareAcknowledgeRequest),
+    Acks(ShareAcknowledgeRequest),
 }
 
 type Log = Arc<Mutex<Vec<Sent>>>;
@@ -90,9 +90,9 @@ fn assigned() -> ShareGroupHeartbeatResponse {
 /// An answer that takes all acknowledgements of the request.
 fn taken(request: &ShareFetchRequest) -> ShareFetchResponse {
     let parts = request.topics.iter().flat_map(|topic| &topic.partitions);
-    let parts = parts.filter(|part| !part.acknowledgement_batches.is_empty()).map(|part| {
-        PartitionData { partition_index: part.partition_index, ..no_leader() }
-    });
+    let parts = parts
+        .filter(|part| !part.acknowledgement_batches.is_empty())
+        .map(|part| PartitionData { partition_index: part.partition_index, ..no_leader() });
     fetched(parts.collect())
 }
 
@@ -112,11 +112,8 @@ fn fetched(partitions: Vec<PartitionData>) -> ShareFetchResponse {
 
 fn records(request: &ShareFetchRequest, first: i64, count: i64) -> ShareFetchResponse {
     let mut response = taken(request);
-    let acquired = AcquiredRecords {
-        first_offset: first,
-        last_offset: first + count - 1,
-        delivery_count: 1,
-    };
+    let acquired =
+        AcquiredRecords { first_offset: first, last_offset: first + count - 1, delivery_count: 1 };
     let parts = &mut response.responses[0].partitions;
     if parts.is_empty() {
         parts.push(no_leader());
@@ -238,21 +235,20 @@ impl Brokers {
                 let response =
                     (self.on_acks)(&request, ack_requests).unwrap_or_else(|| all_taken(&request));
                 ack_requests += 1;
-                push(Sent::Acks(endpoint.host.clone(), request));
+                push(Sent::Acks(request));
                 Answer::Frame(incoming.answer::<ShareAcknowledgeRequest>(&response))
             }
         });
         let (mut config, settings) = builder.brokers("one:9092").check().unwrap();
         config.bootstrap = vec![("one".into(), 9092)];
-            let client = cluster.client(config);
+        let client = cluster.client(config);
         let topics = vec!["orders".to_owned()];
         (ShareConsumer::begin(client, settings, topics, None).unwrap(), log)
     }
 }
 
 fn explicit() -> ShareConsumerBuilder {
-    let options =
-        crate::Options::new().kafka_option("share.acknowledgement.mode", "explicit");
+    let options = crate::Options::new().kafka_option("share.acknowledgement.mode", "explicit");
     ShareConsumer::builder("g", ["orders"]).options(options)
 }
 
@@ -278,7 +274,7 @@ fn fetches(log: &Log) -> Vec<(Arc<str>, ShareFetchRequest)> {
 fn ack_requests(log: &Log) -> Vec<ShareAcknowledgeRequest> {
     let log = log.lock().unwrap();
     let acks = |sent: &Sent| match sent {
-        Sent::Acks(_, request) => Some(request.clone()),
+        Sent::Acks(request) => Some(request.clone()),
         _ => None,
     };
     log.iter().filter_map(acks).collect()
@@ -294,14 +290,24 @@ fn acknowledged(log: &Log) -> Vec<(i32, i64, i64, i8)> {
             Sent::Fetch(_, request) => {
                 for part in request.topics.iter().flat_map(|topic| &topic.partitions) {
                     all.extend(part.acknowledgement_batches.iter().map(|b| {
-                        (request.share_session_epoch, b.first_offset, b.last_offset, b.acknowledge_types[0])
+                        (
+                            request.share_session_epoch,
+                            b.first_offset,
+                            b.last_offset,
+                            b.acknowledge_types[0],
+                        )
                     }));
                 }
             }
-            Sent::Acks(_, request) => {
+            Sent::Acks(request) => {
                 for part in request.topics.iter().flat_map(|topic| &topic.partitions) {
                     all.extend(part.acknowledgement_batches.iter().map(|b| {
-                        (request.share_session_epoch, b.first_offset, b.last_offset, b.acknowledge_types[0])
+                        (
+                            request.share_session_epoch,
+                            b.first_offset,
+                            b.last_offset,
+                            b.acknowledge_types[0],
+                        )
                     }));
                 }
             }
@@ -465,8 +471,7 @@ async fn share_15_an_answer_without_the_partition_fails_its_acks_and_foreign_one
 async fn share_16_gaps_are_acknowledged_without_the_program() {
     let brokers = Brokers {
         on_fetch: Box::new(|_, _, n| {
-            let acquired =
-                AcquiredRecords { first_offset: 3, last_offset: 9, delivery_count: 1 };
+            let acquired = AcquiredRecords { first_offset: 3, last_offset: 9, delivery_count: 1 };
             (n == 0).then(|| {
                 fetched(vec![PartitionData { acquired_records: vec![acquired], ..no_leader() }])
             })

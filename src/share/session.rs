@@ -85,8 +85,9 @@ pub(super) fn forgotten(partitions: &BTreeSet<PartitionId>) -> Vec<ForgottenTopi
     for id in partitions {
         match topics.last_mut().filter(|topic| topic.topic_id == id.topic) {
             Some(topic) => topic.partitions.push(id.partition),
-            None => topics
-                .push(ForgottenTopic { topic_id: id.topic, partitions: vec![id.partition] }),
+            None => {
+                topics.push(ForgottenTopic { topic_id: id.topic, partitions: vec![id.partition] })
+            }
         }
     }
     topics
@@ -103,7 +104,6 @@ pub(super) fn at_epoch(epoch: i32) -> Session {
 pub(super) fn id(topic: u8, partition: i32) -> PartitionId {
     PartitionId { topic: Uuid([topic; 16]), partition }
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -160,17 +160,15 @@ mod tests {
 
     #[test]
     fn requests_list_each_topic_once() {
-        let listed = by_topic(
-            [id(1, 0), id(2, 0), id(1, 3)].map(|id| {
-                (id, FetchPartition { partition_index: id.partition, ..Default::default() })
-            }),
-        );
+        let listed = by_topic([id(1, 0), id(2, 0), id(1, 3)].map(|id| {
+            (id, FetchPartition { partition_index: id.partition, ..Default::default() })
+        }));
         assert_eq!(listed.len(), 2);
         assert_eq!(listed[0].partitions.len(), 2);
         let listed = forgotten(&set(&[id(1, 0), id(2, 0), id(1, 3)]));
-        assert_eq!(listed.iter().map(|t| t.partitions.clone()).collect::<Vec<_>>(), [
-            vec![0, 3],
-            vec![0]
-        ]);
+        assert_eq!(
+            listed.iter().map(|t| t.partitions.clone()).collect::<Vec<_>>(),
+            [vec![0, 3], vec![0]]
+        );
     }
 }

@@ -277,7 +277,11 @@ impl Shared {
 
     /// One look of a poll. `first` for the first look of a call, which accepts what the last call
     /// returned in implicit mode.
-    pub(super) fn take(&self, first: bool, now: Instant) -> Result<Option<ShareRecords>, ShareError> {
+    pub(super) fn take(
+        &self,
+        first: bool,
+        now: Instant,
+    ) -> Result<Option<ShareRecords>, ShareError> {
         self.with(|state| state.take(first, &self.settings, &self.stats, now))
     }
 }

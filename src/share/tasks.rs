@@ -13,9 +13,7 @@ use super::error::{AckError, ShareError};
 use super::membership::{Membership, Phase, Reaction};
 use super::node::{Worker, fatal};
 use super::state::{Life, Shared};
-use crate::client::{
-    Backoff, CoordinatorKind, Error, ErrorCode, RetryVerdict, TopicKey, decide,
-};
+use crate::client::{Backoff, CoordinatorKind, Error, ErrorCode, RetryVerdict, TopicKey, decide};
 use crate::wire::Uuid;
 use crate::wire::messages::share_group_heartbeat::Assignment;
 use crate::wire::messages::{ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse};
@@ -274,8 +272,11 @@ fn route(shared: &Arc<Shared>, workers: &mut JoinSet<()>) -> bool {
         }
         let nodes: Vec<i32> = state.nodes.keys().copied().collect();
         for node in nodes {
-            let held: Vec<PartitionId> =
-                state.nodes.get(&node).map(|n| n.books.keys().copied().collect()).unwrap_or_default();
+            let held: Vec<PartitionId> = state
+                .nodes
+                .get(&node)
+                .map(|n| n.books.keys().copied().collect())
+                .unwrap_or_default();
             for id in held {
                 // Acknowledgements follow neither a deleted topic nor a moved leader.
                 if snapshot.id_error(id.topic) == Some(ErrorCode::UnknownTopicId) {
@@ -298,11 +299,8 @@ fn route(shared: &Arc<Shared>, workers: &mut JoinSet<()>) -> bool {
             by_node.entry(node).or_default();
         }
         // Names are needed as long as something is held or assigned.
-        let books: BTreeSet<Uuid> = state
-            .nodes
-            .values()
-            .flat_map(|node| node.books.keys().map(|id| id.topic))
-            .collect();
+        let books: BTreeSet<Uuid> =
+            state.nodes.values().flat_map(|node| node.books.keys().map(|id| id.topic)).collect();
         state.names.retain(|id, _| assignment.contains_key(id) || books.contains(id));
         let mut started = Vec::new();
         if state.life == Life::Running && state.fatal.is_none() {

@@ -20,11 +20,8 @@ fn implicit_mode_accepts_with_the_next_poll_and_hands_out_each_record_once() {
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
         let metrics = Metrics::registry();
-        let consumer = builder(broker.bootstrap(), &group, &topic)
-            .metrics(&metrics)
-            .build()
-            .await
-            .unwrap();
+        let consumer =
+            builder(broker.bootstrap(), &group, &topic).metrics(&metrics).build().await.unwrap();
         let records = poll_count(&consumer, 3000).await;
         let numbers: BTreeSet<i32> = records.iter().map(number).collect();
         assert_eq!((records.len(), numbers.len()), (3000, 3000));
@@ -91,11 +88,14 @@ fn accept_release_and_reject_have_their_effects_and_the_report_names_the_ranges(
             .iter()
             .map(|r| (r.first_offset, r.last_offset, r.ack, r.result.is_ok()))
             .collect();
-        assert_eq!(ranges, [
-            (0, 3, Some(AckType::Accept), true),
-            (4, 6, Some(AckType::Reject), true),
-            (7, 9, Some(AckType::Release), true),
-        ]);
+        assert_eq!(
+            ranges,
+            [
+                (0, 3, Some(AckType::Accept), true),
+                (4, 6, Some(AckType::Reject), true),
+                (7, 9, Some(AckType::Release), true),
+            ]
+        );
         let again = consumer.acknowledge(&records[0], AckType::Accept).unwrap_err();
         assert!(matches!(again, ShareError::NotHeld { first_offset: 0, .. }), "{again}");
         let back = poll_count(&consumer, 3).await;
@@ -151,10 +151,7 @@ fn strict_mode_refuses_a_poll_before_everything_is_acknowledged() {
         poll_count(&consumer, 5).await;
         consumer.acknowledge_offset(&topic, 0, 0, AckType::Accept).unwrap();
         let error = consumer.poll(SOON).await.unwrap_err();
-        assert!(
-            matches!(error, ShareError::Unacknowledged { count: 4, offset: 1, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, ShareError::Unacknowledged { count: 4, offset: 1, .. }), "{error}");
         assert_eq!(consumer.acknowledge_range(&topic, 0, 1, 4, AckType::Accept).unwrap(), 4);
         assert!(consumer.poll(Duration::from_millis(100)).await.unwrap().is_empty());
         consumer.close(SOON).await.unwrap();

@@ -25,8 +25,7 @@ fn work(side: &ChildSide) {
     let Member { bootstrap, group, topic } = side.args();
     block_on(async {
         let options = explicit().kafka_option("max.poll.records", "50");
-        let consumer =
-            builder(&bootstrap, &group, &topic).options(options).build().await.unwrap();
+        let consumer = builder(&bootstrap, &group, &topic).options(options).build().await.unwrap();
         loop {
             let records = consumer.poll(Duration::from_secs(1)).await.unwrap();
             if records.is_empty() {
