@@ -88,6 +88,8 @@ mod log_target;
 mod metrics;
 #[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine checks options"))]
 mod options;
+#[cfg(feature = "share")]
+pub mod share;
 #[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine fills it in"))]
 pub mod snapshot;
 

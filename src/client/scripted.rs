@@ -137,6 +137,9 @@ fn parse(frame: Bytes) -> Incoming {
 /// What a scripted cluster does with a request.
 pub(crate) enum Answer {
     Frame(Bytes),
+    /// The answer comes after this time, as to a long poll.
+    #[allow(dead_code, reason = "for the tests of share groups")]
+    Later(Duration, Bytes),
     /// The connection breaks.
     HangUp,
     /// The request stays unanswered.
@@ -220,6 +223,10 @@ async fn serve(cluster: ScriptedCluster, endpoint: Endpoint, mut broker: Scripte
         let answer = (cluster.0.script.lock().unwrap())(&endpoint, &incoming);
         match answer {
             Answer::Frame(frame) => broker.send(&frame).await,
+            Answer::Later(pause, frame) => {
+                tokio::time::sleep(pause).await;
+                broker.send(&frame).await;
+            }
             Answer::HangUp => return,
             Answer::Silence => {}
         }
