@@ -56,8 +56,8 @@
 //! - `engine` (default): all of the above. The engine is written in Go and linked
 //!   as a static archive, so that building needs Go 1.26 and a C compiler, or a
 //!   prebuilt archive in `LLINGR_LIB_DIR`.
-//! - `share` and `streams` (default): share groups and stream processing in
-//!   native Rust, without Go.
+//! - `share` (default): share groups in native Rust, without Go.
+//! - `streams` (default): reserved for stream processing; nothing public yet.
 //! - `dev-broker`: the embedded broker.
 //!
 //! # Guarantees and limits
