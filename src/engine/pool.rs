@@ -22,6 +22,9 @@ use super::retry::Verdict;
 use super::runner::{Fate, Outcome, Runner, count_failure};
 use super::work::{Active, Assignment, Batch, MayStart, Running, Single, Tick, Work};
 
+/// How many threads are looked at in one tick: asking the system about each
+/// costs some microseconds.
+const SUSPECTS: usize = 64;
 /// Work that one thread is left alone with.
 const BACKLOG: usize = 8;
 /// Handlers that take longer get a thread each.
@@ -122,6 +125,16 @@ impl Pool {
         self.awake.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed)
     }
 
+    /// Notes what each of some records took. Weighed by their number: a thread
+    /// that was pushed off its core during a single short one must not look
+    /// like a long one.
+    fn note_pace(&self, each_ns: u64, records: u32) {
+        let weight = u64::from(records.min(64));
+        let old = self.pace.load(Ordering::Relaxed);
+        let new = (old * (PACE - weight) + each_ns.min(PACE_MAX) * weight) / PACE;
+        self.pace.store(new, Ordering::Relaxed);
+    }
+
     fn long_handlers(&self) -> bool {
         self.pace.load(Ordering::Relaxed) > SHORT.as_nanos() as u64
     }
@@ -172,6 +185,7 @@ impl Pool {
                 s.running.as_ref().is_some_and(|r| now.duration_since(r.since) > BLOCKED)
             })
             .map(|(index, _)| index)
+            .take(SUSPECTS)
             .collect();
         let slots: Vec<Arc<Slot>> = {
             let state = self.state.lock().expect(POISON);
@@ -400,12 +414,7 @@ impl Worker {
         drop(active);
         if records > 0 {
             let each = (start.elapsed().as_nanos() / u128::from(records)) as u64;
-            // Weighed by the number of records: a thread that was pushed off
-            // its core during a single short one must not look like a long one.
-            let weight = u64::from(records.min(64));
-            let old = self.pool.pace.load(Ordering::Relaxed);
-            let new = (old * (PACE - weight) + each.min(PACE_MAX) * weight) / PACE;
-            self.pool.pace.store(new, Ordering::Relaxed);
+            self.pool.note_pace(each, records);
         }
     }
 
@@ -493,6 +502,10 @@ impl Worker {
         });
         self.now = Tick::now();
         let took = self.now.duration_since(start);
+        if took > SHORT {
+            // At once, not after the batch: others may be needed for it.
+            self.pool.note_pace(took.as_nanos() as u64, 1);
+        }
         let overflow = attempt == 1 && self.pool.is_full();
         let waited = (attempt == 1).then(|| start.saturating_duration_since(item.handed));
         let bytes = view.size() as u64;

@@ -66,6 +66,7 @@ type Engine struct {
 	roomFreed   chan struct{}
 	urgent      atomic.Bool // somebody waits for events
 	draining    atomic.Int32
+	pumpKick    chan struct{} // ends the pump's pause
 	passAsked   atomic.Uint64
 	passMu      sync.Mutex
 	passDone    uint64
@@ -96,6 +97,7 @@ func New(cfg Config, host Host, source Source) *Engine {
 		counters:    map[int32]*counters{},
 		recalls:     map[int32]*recall{},
 		roomFreed:   make(chan struct{}, 1),
+		pumpKick:    make(chan struct{}, 1),
 		done:        make(chan struct{}),
 	}
 	e.passCond = sync.NewCond(&e.passMu)

@@ -6,39 +6,58 @@ import (
 )
 
 const (
-	// idleWait is how long the pump sleeps in the host when nothing happens.
-	// It also bounds how late a change of urgency is noticed.
-	idleWait = 50 * time.Millisecond
-	// drainWait replaces it while a revoke waits for events.
-	drainWait = time.Millisecond
+	// gatherWait is how long reports are left to gather: short against any
+	// commit interval, long enough that taking them costs nothing.
+	gatherWait = 5 * time.Millisecond
+	// urgentWait replaces it while somebody waits for room, a revoke for its
+	// records, or a handler for its dead letter.
+	urgentWait = 500 * time.Microsecond
+	// idleWait is where the pauses end when nothing is reported.
+	idleWait  = 20 * time.Millisecond
 	eventsMax = 1024
 )
 
-// pumpEvents takes the host's reports until the engine is dead. It is the only
-// goroutine that waits inside the host for them.
+// pumpEvents takes the host's reports until the engine is dead.
+//
+// It looks, and pauses in Go: it never waits inside the host. A thread that
+// waits there is in a system call to Go's runtime, whose monitor then polls at
+// its highest rate, 50,000 times a second, which can cost more than the engine.
 func (e *Engine) pumpEvents() {
 	// Also after a panic: a revoke that waits for a pass must not wait for ever.
 	defer e.passFinished(^uint64(0))
 	events := make([]Event, eventsMax)
+	pause := gatherWait
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	for e.dead.Err() == nil {
 		asked := e.passAsked.Load()
-		wait := idleWait
-		if e.draining.Load() > 0 {
-			wait = drainWait
-		}
-		if asked != e.passDoneNow() {
-			wait = 0
-		}
-		n, err := e.host.Events(events, wait, e.urgent.Load() || wait != idleWait)
+		n, err := e.host.Events(events, 0, true)
 		if err != nil {
 			e.Emergency("the host's event queue failed: " + err.Error())
 			break
 		}
+		letters := false
 		for i := range events[:n] {
+			letters = letters || events[i].Kind == EventProduce
 			e.handle(&events[i])
 		}
-		if n < len(events) {
-			e.passFinished(asked)
+		if n == len(events) {
+			continue
+		}
+		e.passFinished(asked)
+		switch {
+		case letters || e.urgent.Load() || e.draining.Load() > 0:
+			pause = urgentWait
+		case n > 0:
+			pause = gatherWait
+		default:
+			pause = min(max(2*pause, gatherWait), idleWait)
+		}
+		timer.Reset(pause)
+		select {
+		case <-timer.C:
+		case <-e.pumpKick:
+		case <-e.dead.Done():
 		}
 	}
 }
@@ -124,6 +143,10 @@ func (e *Engine) passFinished(pass uint64) {
 // been handled: a pass of the pump that begins afterwards has ended.
 func (e *Engine) awaitPass() {
 	pass := e.passAsked.Add(1)
+	select {
+	case e.pumpKick <- struct{}{}:
+	default:
+	}
 	e.passMu.Lock()
 	for e.passDone < pass {
 		e.passCond.Wait()
