@@ -6,12 +6,12 @@
 //! | Module | Does |
 //! |---|---|
 //! | `sasl`, `tls`, `secret`, `config` | who we are and whom we trust; no I/O |
-//! | [`mod@connection`] | one TCP stream: versions, login, frames, slots, deadlines |
+//! | `connection` | one TCP stream: versions, login, frames, slots, deadlines |
 //! | `pool` | connections by broker and purpose, reconnect backoff |
-//! | [`mod@metadata`], `coordinator` | who leads, who coordinates |
+//! | `metadata`, `coordinator` | who leads, who coordinates |
 //! | `retry`, `backoff` | whether and when to try again |
 //! | `cluster` | [`Client`]: the above for users |
-//! | [`mod@admin`], [`mod@producer`], [`mod@fetch`] | what it is all for |
+//! | `admin`, `producer`, `fetch` | what it is all for |
 //!
 //! # Tasks
 //! Every task has an owner that aborts it when dropped: a connection its reader and writer, the

@@ -185,13 +185,15 @@ impl Pool {
                 s.running.as_ref().is_some_and(|r| now.duration_since(r.since) > BLOCKED)
             })
             .map(|(index, _)| index)
-            .take(SUSPECTS)
             .collect();
         let slots: Vec<Arc<Slot>> = {
             let state = self.state.lock().expect(POISON);
-            suspects.iter().filter_map(|&i| Some(state.threads.get(i)?.1.clone())).collect()
+            let sample = suspects.iter().take(SUSPECTS);
+            sample.filter_map(|&i| Some(state.threads.get(i)?.1.clone())).collect()
         };
-        slots.iter().filter(|slot| !slot.is_runnable()).count()
+        // The sample stands for all suspects.
+        let blocked = slots.iter().filter(|slot| !slot.is_runnable()).count();
+        (blocked * suspects.len()).div_ceil(slots.len().max(1))
     }
 
     fn wake(self: &Arc<Self>, wanted: usize) {
