@@ -4,7 +4,8 @@
 //! Executors write into shards of their own, so that reporting a record is an
 //! uncontended lock and usually just the growth of the newest range. A shard
 //! that gets its first range announces itself in `dirty`; the engine's pump
-//! waits for that list, gathers for a moment and then empties those shards.
+//! looks at that list every few milliseconds and empties those shards. (An
+//! engine may also wait here for events; ours does not, see `pumpEvents`.)
 //! Because a range is visible as soon as its record ended, a handler that
 //! blocks never hides what its thread finished before.
 
@@ -83,10 +84,8 @@ impl Pending {
     }
 }
 
-/// How long the pump gathers before it empties the shards: short against any
-/// commit interval, and long enough that its returns cost nothing. Each return
-/// into Go makes the Go runtime's monitor poll at its highest rate for a
-/// millisecond.
+/// How long a call that waits gathers before it empties the shards: short
+/// against any commit interval, and long enough that its returns cost nothing.
 const GATHER: Duration = Duration::from_millis(5);
 const GATHER_URGENT: Duration = Duration::from_micros(500);
 
