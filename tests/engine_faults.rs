@@ -17,12 +17,7 @@ fn member() {
 }
 
 fn by_partition(tool: &Tool, group: &str, topic: &str) -> Vec<Option<Committed>> {
-    // The topic of the commits is made on their first use.
-    let all = wait_for("the group's coordinator", SOON, || match tool.committed(group) {
-        Ok(all) => Some(all),
-        Err(e) if e.kafka == "COORDINATOR_NOT_AVAILABLE" => None,
-        Err(e) => panic!("{e}"),
-    });
+    let all = tool.committed(group).unwrap();
     let partitions = tool.topic(topic).unwrap().partitions.len() as i32;
     (0..partitions)
         .map(|p| all.iter().find(|c| c.topic == topic && c.partition == p).cloned())
