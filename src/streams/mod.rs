@@ -1,0 +1,3 @@
+//! Stream processing with Kafka Streams' semantics, in native Rust.
+
+pub mod store;
