@@ -7,9 +7,11 @@
 //! | `topology` | sources, processors, sinks, stores; subtopologies; names; `describe()` |
 //! | `task` | one partition's worth of a subtopology at work: no I/O, no clock |
 //! | [`store`] | state stores |
+//! | [`query`] | interactive queries: reading stores from outside while processing runs |
 
 mod error;
 mod processor;
+pub mod query;
 mod record;
 pub mod serde;
 pub mod store;

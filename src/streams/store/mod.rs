@@ -37,14 +37,41 @@
 //! carry headers.
 
 mod bytes_store;
+mod cache;
 mod context;
+mod database;
 mod error;
+mod memory;
+mod merge;
+mod ordered;
+mod persistent;
 mod position;
+mod restore;
 mod spec;
+mod state_dir;
+mod state_store;
+mod task_stores;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod typed;
 
 pub use bytes_store::{BytesStore, Checkpoint, Entry, EntryIter, KeyRange, Order, RestoreEntry};
+pub(crate) use cache::{CacheBudget, DirtyEntry};
 pub(crate) use context::{CurrentRecord, WriteContext, WriteHeaders};
+pub use database::DiskOptions;
+pub(crate) use database::{DiskEngine, TaskDatabase};
 pub use error::StoreError;
 pub use position::{Position, PositionBound};
+pub use restore::{RestoreListener, RestoreSource};
+pub(crate) use restore::{RestoreProgress, RestoreRecord};
 pub(crate) use spec::{StoreKind, StoreSpec, ValueFormat};
 pub use spec::{StoreSupplier, Stores};
+pub(crate) use state_dir::{StateDirectory, TaskDirectory, random_process_id};
+pub(crate) use state_store::{ChangelogRecord, FlushedChange, StateStore};
+pub(crate) use task_stores::{DiskPlace, StoreEnv, TaskStores};
+pub(crate) use typed::Facade;
+pub use typed::{
+    Codec, KeyValueIter, KeyValueStore, StoreBuilder, TimestampedKeyValueStore, ValueAndTimestamp,
+};
