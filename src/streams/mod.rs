@@ -8,6 +8,7 @@
 //! | `task` | one partition's worth of a subtopology at work: no I/O, no clock |
 //! | [`store`] | state stores |
 //! | [`query`] | interactive queries: reading stores from outside while processing runs |
+//! | `test_driver` | a topology without a broker |
 
 mod error;
 mod processor;
@@ -16,6 +17,7 @@ mod record;
 pub mod serde;
 pub mod store;
 mod task;
+mod test_driver;
 mod topology;
 
 pub use error::{BoxError, Failed, Place, TaskError, TopologyError};
@@ -27,6 +29,9 @@ pub use record::{Header, Headers, Record, RecordContext, RecordMetadata};
 pub use task::{
     DeadLetter, ErrorAnswer, ErrorContext, ErrorDecision, ErrorHandler, ErrorStage, LogAndContinue,
     LogAndFail, TaskId,
+};
+pub use test_driver::{
+    TestDriverError, TestInputTopic, TestOutputTopic, TopologyTestDriver, TopologyTestDriverBuilder,
 };
 pub use topology::{
     BuiltTopology, Consumed, ExtractContext, FailOnInvalidTimestamp, LogAndSkipOnInvalidTimestamp,

@@ -135,6 +135,11 @@ impl Headers {
         })
     }
 
+    pub(crate) fn from_shared(headers: Option<&Arc<[(Arc<str>, Option<Bytes>)]>>) -> Self {
+        let list = headers.into_iter().flat_map(|list| list.iter());
+        list.map(|(name, value)| Header { name: name.clone(), value: value.clone() }).collect()
+    }
+
     /// Whether both share their memory, which is cheaper to know than whether they are equal.
     pub(crate) fn same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {

@@ -54,10 +54,10 @@ impl<'a, K, V> ProcessorContext<'a, K, V> {
             store: name.to_owned(),
             why,
         };
-        let (store, type_name) = self.flow.store(name).map_err(error)?;
-        let store: &(dyn Any + Send + Sync) = &**store;
+        let store: &(dyn Any + Send + Sync) = &**self.flow.store(name).map_err(error)?;
         store.downcast_ref::<S>().cloned().ok_or_else(|| {
-            error(format!("it is a {type_name}, not a {}", std::any::type_name::<S>()))
+            let asked = std::any::type_name::<S>();
+            error(format!("it is not a {asked}: ask for the type that its builder makes"))
         })
     }
 

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use super::TaskId;
 use super::collector::Collector;
 use super::handler::{ErrorContext, ErrorDecision, ErrorStage};
-use super::state::TaskState;
+use super::state::{OpenStore, TaskState};
 use crate::streams::error::{BoxError, Failed, Place, TaskError};
 use crate::streams::processor::{Cancellable, PunctuationType};
 use crate::streams::record::{Headers, Record, RecordMetadata};
@@ -256,10 +256,7 @@ impl Flow<'_> {
         self.state.schedules.add(self.state.node, kind, interval, start, now, call)
     }
 
-    pub(crate) fn store(
-        &self,
-        name: &str,
-    ) -> Result<(&Arc<dyn Any + Send + Sync>, &'static str), String> {
+    pub(crate) fn store(&self, name: &str) -> Result<&OpenStore, String> {
         let (connected, global) = (self.graph.stores(self.state.node), self.graph.globals());
         if !connected.iter().chain(global).any(|store| &**store == name) {
             let names: Vec<&str> = connected.iter().map(|store| &**store).collect();
@@ -269,8 +266,7 @@ impl Flow<'_> {
                 if names.is_empty() { "none".to_owned() } else { names.join(", ") }
             ));
         }
-        let store = self.state.stores.get(name).ok_or("not open in this task")?;
-        Ok((&store.store, store.type_name))
+        self.state.stores.get(name).ok_or_else(|| "not open in this task".to_owned())
     }
 
     pub(crate) fn node_name(&self) -> &Arc<str> {

@@ -39,17 +39,19 @@ use state::{SourceRecord, TaskState};
 
 use super::error::{BoxError, TaskError};
 use super::processor::{Due, PunctuationType};
-use super::record::RawRecord;
-use super::store::CurrentRecord;
+use super::record::{Headers, RawRecord};
+use super::store::{CurrentRecord, TaskStores};
 use super::topology::{BuiltTopology, HeadError, Subtopology};
 
 /// What a task is made with, besides its topology.
 pub(crate) struct TaskEnv {
     pub(crate) config: Arc<TaskConfig>,
-    /// The task's stores and the global ones, as processors get them.
-    pub(crate) stores: HashMap<Arc<str>, OpenStore>,
-    /// Told what the writes of stores belong to; `None` without stores.
-    pub(crate) current: Option<Arc<CurrentRecord>>,
+    /// Its stores, open and complete by the time of [`Task::init`].
+    pub(crate) stores: TaskStores,
+    /// The cell that the stores were opened with.
+    pub(crate) current: Arc<CurrentRecord>,
+    /// Global stores as processors get them, by name.
+    pub(crate) globals: HashMap<Arc<str>, OpenStore>,
 }
 
 /// Where a task stands.
@@ -68,12 +70,11 @@ enum Phase {
 /// ```
 /// After an error it can only be closed.
 pub(crate) struct Task {
-    topology: Arc<BuiltTopology>,
-    /// Index of the subtopology in the topology.
-    at: usize,
+    sub: Arc<Subtopology>,
     nodes: Vec<Option<Box<dyn Node>>>,
     inputs: Vec<Input>,
     state: TaskState,
+    stores: TaskStores,
     phase: Phase,
     commit_needed: bool,
     /// Times of processors, committed with the offsets.
@@ -99,33 +100,57 @@ impl Task {
         id: TaskId,
         env: TaskEnv,
     ) -> Result<Self, TaskError> {
-        let found = topology.subtopologies().iter().position(|sub| sub.id == id.subtopology);
-        let at = found.ok_or_else(|| TaskError::State {
+        let found = topology.subtopology(id.subtopology).ok_or_else(|| TaskError::State {
             task: id,
             why: format!("the topology has no subtopology {}", id.subtopology),
         })?;
-        let sub = &topology.subtopologies()[at];
+        Self::of(found.clone(), id, env)
+    }
+
+    /// A task of a subtopology that is at hand; the one of a global store is made so.
+    ///
+    /// # Errors
+    /// If the stores are not those of the subtopology.
+    pub(crate) fn of(sub: Arc<Subtopology>, id: TaskId, env: TaskEnv) -> Result<Self, TaskError> {
         let mut state = TaskState::new(id, env.config);
-        state.stores = env.stores;
-        state.current = env.current;
+        state.stores = env.globals;
+        for built in &sub.stores {
+            let name = &built.spec.name;
+            let store = env.stores.get(name).map_err(|error| TaskError::Store {
+                place: state.place(None),
+                store: name.clone(),
+                cause: Arc::new(error),
+            })?;
+            let topic = built.changelog.clone().unwrap_or_else(|| {
+                format!("{}-{name}-changelog", state.config.application_id).into()
+            });
+            state.stores.insert(name.clone(), (built.facade)(store.clone(), topic).into());
+        }
+        state.current = (!sub.stores.is_empty()).then_some(env.current);
         Ok(Self {
-            at,
             nodes: sub.make_nodes(),
             inputs: sub.inputs.iter().map(|def| Input::new(def, id.partition)).collect(),
             state,
+            stores: env.stores,
             phase: Phase::Idle,
             commit_needed: false,
             times: BTreeMap::new(),
-            topology: topology.clone(),
+            sub,
         })
+    }
+
+    /// Its stores.
+    pub(crate) fn stores(&self) -> &TaskStores {
+        &self.stores
+    }
+
+    /// A store as processors get it.
+    pub(crate) fn store(&self, name: &str) -> Option<&OpenStore> {
+        self.state.stores.get(name)
     }
 
     pub(crate) fn id(&self) -> TaskId {
         self.state.id
-    }
-
-    fn sub(&self) -> &Subtopology {
-        &self.topology.subtopologies()[self.at]
     }
 
     /// Topics that it reads, each at the task's partition.
@@ -200,7 +225,7 @@ impl Task {
     ) -> Result<(), BoxError> {
         let Some(mut node) = self.nodes[index].take() else { return Ok(()) };
         self.state.node = index;
-        let graph = &self.topology.subtopologies()[self.at].graph;
+        let graph = &self.sub.graph;
         let flow = Flow { nodes: &mut self.nodes, graph, state: &mut self.state, out };
         let result = call(&mut *node, flow);
         self.nodes[index] = Some(node);
@@ -208,7 +233,7 @@ impl Task {
     }
 
     fn flow<'a>(&'a mut self, out: &'a mut dyn Collector) -> Flow<'a> {
-        let graph = &self.topology.subtopologies()[self.at].graph;
+        let graph = &self.sub.graph;
         Flow { nodes: &mut self.nodes, graph, state: &mut self.state, out }
     }
 
@@ -216,7 +241,7 @@ impl Task {
         if let Some(fault) = &self.state.fault {
             return fault.clone();
         }
-        let name = self.sub().graph.name(node).clone();
+        let name = self.sub.graph.name(node).clone();
         let place = self.state.place(Some(name));
         TaskError::Processing { place, cause: error.into() }
     }
@@ -339,7 +364,7 @@ impl Task {
         let node = self.inputs[at].node;
         self.state.begin(source);
         self.state.node = node;
-        let place = self.state.place(Some(self.sub().graph.name(node).clone()));
+        let place = self.state.place(Some(self.sub.graph.name(node).clone()));
         match error {
             HeadError::Timestamp(cause) => {
                 let error = TaskError::Timestamp { place, cause: cause.into() };
@@ -409,12 +434,59 @@ impl Task {
         self.state.begin(loaded.source);
         self.state.set_timestamp(loaded.timestamp);
         self.state.node = self.inputs[at].node;
-        let graph = &self.topology.subtopologies()[self.at].graph;
+        let graph = &self.sub.graph;
         let flow = Flow { nodes: &mut self.nodes, graph, state: &mut self.state, out };
         match self.inputs[at].head().deliver(flow, loaded.timestamp) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(self.fault()),
+            Ok(()) => self.drain(out)?,
+            Err(_) => return Err(self.fault()),
         }
+        self.relieve_caches(out)
+    }
+
+    /// Sends what the stores have written to their changelogs.
+    fn drain(&mut self, out: &mut dyn Collector) -> Result<(), TaskError> {
+        if self.state.current.is_none() {
+            return Ok(());
+        }
+        let (sub, partition) = (&self.sub, self.state.id.partition);
+        let sent = self.stores.drain_changelog(|store, record| {
+            let built = sub.stores.iter().find(|built| built.spec.name == *store);
+            let Some(topic) = built.and_then(|built| built.changelog.as_ref()) else {
+                return Ok(());
+            };
+            out.send(OutRecord {
+                topic,
+                partition: Some(partition),
+                key: Some(record.key),
+                value: record.value,
+                headers: Headers::from_shared(record.headers.as_ref()),
+                timestamp: record.timestamp,
+                changelog: true,
+            })
+        });
+        sent.map_err(|cause| {
+            let error = TaskError::Output { place: self.state.place(None), cause: cause.into() };
+            self.state.fault.get_or_insert(error).clone()
+        })
+    }
+
+    /// Flushes stores whose caches are over their budget.
+    fn relieve_caches(&mut self, out: &mut dyn Collector) -> Result<(), TaskError> {
+        if self.state.current.is_none() {
+            return Ok(());
+        }
+        // Flushing one may fill another: each has one turn, the rest waits for the next record.
+        for _ in 0..self.sub.stores.len() {
+            let Some(name) = self.stores.flush_requested().map(|store| store.name().clone()) else {
+                break;
+            };
+            for index in 0..self.nodes.len() {
+                if self.sub.graph.stores(index).contains(&name) {
+                    self.flush_node(index, out)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs the stream-time punctuations that are due; returns whether there were any.
@@ -478,7 +550,9 @@ impl Task {
         };
         let node = due.node;
         self.state.schedules.done(due);
-        self.handle(node, result, out)
+        self.handle(node, result, out)?;
+        self.drain(out)?;
+        self.relieve_caches(out)
     }
 
     /// An error of a node that was called by the task itself.
@@ -504,12 +578,26 @@ impl Task {
     /// As [`Task::process`].
     pub(crate) fn flush(&mut self, out: &mut dyn Collector) -> Result<(), TaskError> {
         self.check_running("flush")?;
-        for index in 0..self.nodes.len() {
-            self.state.begin(SourceRecord::none(self.state.stream_time));
-            let result = self.with_node(index, out, |node, flow| node.flush(flow));
-            self.handle(index, result, out)?;
+        (0..self.nodes.len()).try_for_each(|index| self.flush_node(index, out))
+    }
+
+    fn flush_node(&mut self, index: usize, out: &mut dyn Collector) -> Result<(), TaskError> {
+        self.state.begin(SourceRecord::none(self.state.stream_time));
+        let result = self.with_node(index, out, |node, flow| node.flush(flow));
+        self.handle(index, result, out)?;
+        // What a processor has left in its caches is written without being forwarded.
+        for name in self.sub.graph.stores(index) {
+            let written = self.stores.get(name).and_then(|store| {
+                let mut dirty = store.take_dirty().into_iter();
+                dirty.try_for_each(|entry| store.write_back(&entry, false).map(drop))
+            });
+            written.map_err(|error| TaskError::Store {
+                place: self.state.place(Some(self.sub.graph.name(index).clone())),
+                store: name.clone(),
+                cause: Arc::new(error),
+            })?;
         }
-        Ok(())
+        self.drain(out)
     }
 
     /// Whether something was done since the last commit.
@@ -517,12 +605,12 @@ impl Task {
         self.commit_needed
     }
 
-    /// Whether a processor has asked for a commit.
+    /// Whether a processor has asked for a commit, or the stores hold too much without one.
     pub(crate) fn commit_requested(&self) -> bool {
-        self.state.commit_requested
+        self.state.commit_requested || self.stores.commit_requested()
     }
 
-    /// The commit is complete.
+    /// The commit of offsets is complete; [`Task::stores`] are to be committed apart.
     pub(crate) fn committed(&mut self) {
         self.commit_needed = false;
         self.state.commit_requested = false;
@@ -549,7 +637,7 @@ impl Task {
         if self.phase != Phase::Idle || self.state.fault.is_some() {
             return Err(self.wrong_phase("resume"));
         }
-        self.nodes = self.sub().make_nodes();
+        self.nodes = self.sub.make_nodes();
         Ok(())
     }
 
@@ -572,7 +660,7 @@ impl Task {
         for index in 0..self.nodes.len() {
             let Some(node) = &mut self.nodes[index] else { continue };
             if let Err(error) = node.close() {
-                let name = self.sub().graph.name(index).clone();
+                let name = self.sub.graph.name(index).clone();
                 let place = self.state.place(Some(name));
                 first.get_or_insert(TaskError::Processing { place, cause: error.into() });
             }

@@ -88,10 +88,7 @@ impl SourceRecord {
 }
 
 /// A store as processors get it.
-pub(crate) struct OpenStore {
-    pub(crate) store: Arc<dyn Any + Send + Sync>,
-    pub(crate) type_name: &'static str,
-}
+pub(crate) type OpenStore = Arc<dyn Any + Send + Sync>;
 
 /// Everything of a task that its nodes may touch.
 pub(crate) struct TaskState {

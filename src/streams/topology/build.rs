@@ -8,12 +8,13 @@ use super::source::HeadFactory;
 use super::{
     Kind, MakeProcessor, MakeSink, ResetPolicy, SinkName, StoreDef, Topics, Topology, TopologyError,
 };
+use crate::streams::store::{Facade, StoreSpec};
 use crate::streams::task::Node;
 
 /// A topology with an application's id: what tasks are made from.
 pub struct BuiltTopology {
     pub(super) application_id: Arc<str>,
-    pub(super) subtopologies: Vec<Subtopology>,
+    pub(super) subtopologies: Vec<Arc<Subtopology>>,
     pub(super) globals: Vec<BuiltGlobal>,
     /// Undecorated names of topics that must have equally many partitions, by join.
     pub(super) copartitions: Vec<Vec<String>>,
@@ -57,22 +58,18 @@ pub(crate) struct InputDef {
 /// A store of a subtopology.
 #[derive(Clone)]
 pub(crate) struct BuiltStore {
-    pub(crate) def: StoreDef,
+    /// Without logging where the changelog is a topic that others write.
+    pub(crate) spec: Arc<StoreSpec>,
+    pub(crate) facade: Facade,
     /// Full name of the topic that it is restored from; `None` with logging off.
     pub(crate) changelog: Option<Arc<str>>,
-    /// The changelog is a source topic: nothing is written to it for the store.
-    pub(crate) source_topic: bool,
 }
 
-/// A global store.
+/// A global store, with the source and the processor that fill it.
 pub(crate) struct BuiltGlobal {
-    pub(crate) id: i32,
-    pub(crate) graph: Graph,
-    pub(crate) input: InputDef,
-    pub(crate) store: StoreDef,
+    pub(crate) sub: Arc<Subtopology>,
     /// Bytes go straight into the store when it is restored.
     pub(crate) raw: bool,
-    makers: Vec<Maker>,
 }
 
 /// How nodes hang together.
@@ -116,28 +113,32 @@ enum Maker {
     Sink(MakeSink, Option<Arc<str>>),
 }
 
-fn make_all(makers: &[Maker]) -> Vec<Option<Box<dyn Node>>> {
-    makers
-        .iter()
-        .map(|maker| match maker {
+impl Subtopology {
+    /// One without nodes: a topology of global stores only has no more.
+    pub(crate) fn empty() -> Self {
+        Self {
+            id: 0,
+            graph: Graph {
+                names: Vec::new(),
+                children: Vec::new(),
+                stores: Vec::new(),
+                globals: Box::default(),
+            },
+            inputs: Vec::new(),
+            stores: Vec::new(),
+            sink_topics: Vec::new(),
+            makers: Vec::new(),
+        }
+    }
+
+    /// New processors and sinks, by local index.
+    pub(crate) fn make_nodes(&self) -> Vec<Option<Box<dyn Node>>> {
+        let make = |maker: &Maker| match maker {
             Maker::Source => None,
             Maker::Processor(make) => Some(make()),
             Maker::Sink(make, topic) => Some(make(topic.clone())),
-        })
-        .collect()
-}
-
-impl Subtopology {
-    /// New processors and sinks, by local index.
-    pub(crate) fn make_nodes(&self) -> Vec<Option<Box<dyn Node>>> {
-        make_all(&self.makers)
-    }
-}
-
-impl BuiltGlobal {
-    /// New processors, by local index.
-    pub(crate) fn make_nodes(&self) -> Vec<Option<Box<dyn Node>>> {
-        make_all(&self.makers)
+        };
+        self.makers.iter().map(make).collect()
     }
 }
 
@@ -148,11 +149,11 @@ impl BuiltTopology {
     }
 
     /// Subtopologies that have tasks.
-    pub(crate) fn subtopologies(&self) -> &[Subtopology] {
+    pub(crate) fn subtopologies(&self) -> &[Arc<Subtopology>] {
         &self.subtopologies
     }
 
-    pub(crate) fn subtopology(&self, id: i32) -> Option<&Subtopology> {
+    pub(crate) fn subtopology(&self, id: i32) -> Option<&Arc<Subtopology>> {
         self.subtopologies.iter().find(|subtopology| subtopology.id == id)
     }
 
@@ -223,10 +224,33 @@ impl Topology {
         application_id: &str,
         topics: &[&str],
     ) -> Result<BuiltTopology, TopologyError> {
+        let groups = self.groups();
+        self.build_groups(application_id, topics, &groups)
+    }
+
+    /// All of it as one subtopology, as the test driver runs it.
+    pub(crate) fn build_whole(
+        &self,
+        application_id: &str,
+        topics: &[&str],
+    ) -> Result<BuiltTopology, TopologyError> {
+        let is_global = |members: &Vec<usize>| members.iter().any(|i| self.nodes[*i].global);
+        let (globals, others): (Vec<_>, Vec<_>) = self.groups().0.into_iter().partition(is_global);
+        let mut whole: Vec<usize> = others.into_iter().flatten().collect();
+        whole.sort_unstable();
+        let groups = std::iter::once(whole).chain(globals).collect();
+        self.build_groups(application_id, topics, &Groups(groups))
+    }
+
+    fn build_groups(
+        &self,
+        application_id: &str,
+        topics: &[&str],
+        groups: &Groups,
+    ) -> Result<BuiltTopology, TopologyError> {
         super::check_name("application", application_id)?;
         let expanded = self.expand(topics)?;
         let full = |topic: &str| self.full_name(application_id, topic);
-        let groups = self.groups();
         let mut built = BuiltTopology {
             application_id: application_id.into(),
             subtopologies: Vec::new(),
@@ -235,30 +259,19 @@ impl Topology {
             repartitions: self.repartitions.iter().map(|(t, n)| (full(t), *n)).collect(),
         };
         for (number, members) in groups.0.iter().enumerate() {
-            let id = number as i32;
-            let graph = self.graph(members);
-            let makers = self.makers(members, &full);
-            let inputs = self.inputs(members, &expanded, &full);
-            if let Some(global) = self.globals.iter().find(|g| members.contains(&g.processor)) {
-                let entry = self.stores.iter().find(|s| *s.def.name() == global.store);
-                if let (Some(entry), Some(input)) = (entry, inputs.into_iter().next()) {
-                    let store = entry.def.clone();
-                    let raw = global.raw;
-                    built.globals.push(BuiltGlobal { id, graph, input, store, raw, makers });
-                }
-                continue;
-            }
-            if inputs.is_empty() {
-                continue;
-            }
-            built.subtopologies.push(Subtopology {
-                id,
-                graph,
-                inputs,
+            let sub = Arc::new(Subtopology {
+                id: number as i32,
+                graph: self.graph(members),
+                inputs: self.inputs(members, &expanded, &full),
                 stores: self.built_stores(members, application_id),
                 sink_topics: self.sink_topics(members, &full),
-                makers,
+                makers: self.makers(members, &full),
             });
+            if let Some(global) = self.globals.iter().find(|g| members.contains(&g.processor)) {
+                built.globals.push(BuiltGlobal { sub, raw: global.raw });
+            } else if !sub.inputs.is_empty() {
+                built.subtopologies.push(sub);
+            }
         }
         if built.subtopologies.is_empty() && built.globals.is_empty() {
             return Err(TopologyError::Whole(
@@ -366,7 +379,7 @@ impl Topology {
         let used = |nodes: &[usize]| nodes.iter().any(|node| members.binary_search(node).is_ok());
         self.stores
             .iter()
-            .filter(|entry| !entry.global && used(&entry.nodes))
+            .filter(|entry| used(&entry.nodes))
             .map(|entry| {
                 let changelog = match &entry.source_topic {
                     Some(topic) => Some(self.full_name(application_id, topic)),
@@ -375,11 +388,12 @@ impl Topology {
                     }
                     None => None,
                 };
-                BuiltStore {
-                    def: entry.def.clone(),
-                    changelog,
-                    source_topic: entry.source_topic.is_some(),
+                let mut spec = entry.def.spec.clone();
+                if entry.source_topic.is_some() && spec.logging {
+                    // What it holds is in the topic already.
+                    Arc::make_mut(&mut spec).logging = false;
                 }
+                BuiltStore { spec, facade: entry.def.facade.clone(), changelog }
             })
             .collect()
     }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use build::BuiltTopology;
-pub(crate) use build::{BuiltStore, Graph, InputDef, Subtopology};
+pub(crate) use build::{Graph, InputDef, Subtopology};
 pub(crate) use names::check as check_name;
 use node::ProcessorNode;
 pub use sink::{Partitions, Produced, SinkTopic, StreamPartitioner, TopicExtractor};
@@ -44,7 +44,7 @@ use super::error::TopologyError;
 use super::processor::{
     FixedKeyAdapter, FixedKeyProcessor, FixedKeySupplier, Processor, ProcessorSupplier,
 };
-use super::store::StoreSpec;
+use super::store::{Facade, StoreBuilder, StoreSpec};
 use super::task::Node;
 
 /// A node whose children get records of `K` and `V`.
@@ -110,6 +110,14 @@ impl<K, V> Parents<K, V> for &[NodeHandle<K, V>] {
 #[derive(Clone)]
 pub struct StoreDef {
     pub(crate) spec: Arc<StoreSpec>,
+    pub(crate) facade: Facade,
+}
+
+impl<K: 'static, V: 'static> From<StoreBuilder<K, V>> for StoreDef {
+    fn from(builder: StoreBuilder<K, V>) -> Self {
+        let (spec, facade) = builder.into_parts();
+        Self { spec, facade }
+    }
 }
 
 impl StoreDef {

@@ -49,7 +49,7 @@ impl BuiltTopology {
         let changelogs: BTreeMap<_, _> = sub
             .stores
             .iter()
-            .filter_map(|store| store.changelog.clone().map(|topic| (topic, &store.def.spec)))
+            .filter_map(|store| store.changelog.clone().map(|topic| (topic, &store.spec)))
             .collect();
         let sources = strings(&sources);
         let repartition_names = strings(&repartitions);
