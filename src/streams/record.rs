@@ -265,7 +265,8 @@ mod tests {
         let mut headers = Headers::new();
         headers.add("h", Bytes::from_static(b"x"));
         let record = Record::new("k", 1, 5).with_headers(headers.clone());
-        let other = record.clone().with_key(7u8).with_value(None::<String>).with_timestamp(9);
+        let other: Record<u8, String> =
+            record.clone().with_key(7).with_value(None).with_timestamp(9);
         assert_eq!(other, Record { key: Some(7), value: None, timestamp: 9, headers });
         assert_eq!(record.timestamp, 5);
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{DefaultSerde, DeserializeContext, Serde, SerdeError, SerializeContext, SharedSerde};
-use crate::wire::Uuid;
 
 /// Text as UTF-8.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,28 +29,6 @@ impl Serde<String> for StringSerde {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| SerdeError::read(cx, "not UTF-8").caused_by(error))?;
         Ok(text.to_owned())
-    }
-}
-
-impl Serde<Arc<str>> for StringSerde {
-    fn serialize(
-        &self,
-        _: &mut SerializeContext<'_>,
-        value: &Arc<str>,
-        out: &mut BytesMut,
-    ) -> Result<(), SerdeError> {
-        out.extend_from_slice(value.as_bytes());
-        Ok(())
-    }
-
-    fn deserialize(
-        &self,
-        cx: &DeserializeContext<'_>,
-        bytes: &Bytes,
-    ) -> Result<Arc<str>, SerdeError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| SerdeError::read(cx, "not UTF-8").caused_by(error))?;
-        Ok(text.into())
     }
 }
 
@@ -228,25 +205,6 @@ impl Serde<[u8; 16]> for UuidSerde {
     }
 }
 
-impl Serde<Uuid> for UuidSerde {
-    fn serialize(
-        &self,
-        cx: &mut SerializeContext<'_>,
-        value: &Uuid,
-        out: &mut BytesMut,
-    ) -> Result<(), SerdeError> {
-        self.serialize(cx, &value.0, out)
-    }
-
-    fn deserialize(&self, cx: &DeserializeContext<'_>, bytes: &Bytes) -> Result<Uuid, SerdeError> {
-        self.deserialize(cx, bytes).map(Uuid)
-    }
-
-    fn fixed_width(&self) -> Option<usize> {
-        Some(UUID_TEXT)
-    }
-}
-
 /// Java's `Void`: null and nothing else. `()` is written as null.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UnitSerde;
@@ -328,7 +286,6 @@ macro_rules! defaults {
 
 defaults! {
     String => StringSerde;
-    Arc<str> => StringSerde;
     Bytes => BytesSerde;
     Vec<u8> => VecSerde;
     i16 => I16Serde;
