@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::store::WriteHeaders;
-
 /// A record on its way through a topology. Null keys and null values are `None`.
 ///
 /// Processors receive it by value and forward it by value: it is cloned only where a node has
@@ -126,18 +124,6 @@ impl Headers {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.as_slice().is_empty()
-    }
-
-    /// As stores keep them with their writes.
-    pub(crate) fn shared(&self) -> WriteHeaders {
-        self.0.as_deref().map(|list| {
-            list.iter().map(|header| (header.name.clone(), header.value.clone())).collect()
-        })
-    }
-
-    pub(crate) fn from_shared(headers: Option<&Arc<[(Arc<str>, Option<Bytes>)]>>) -> Self {
-        let list = headers.into_iter().flat_map(|list| list.iter());
-        list.map(|(name, value)| Header { name: name.clone(), value: value.clone() }).collect()
     }
 
     /// Whether both share their memory, which is cheaper to know than whether they are equal.
@@ -265,8 +251,7 @@ mod tests {
         let mut headers = Headers::new();
         headers.add("h", Bytes::from_static(b"x"));
         let record = Record::new("k", 1, 5).with_headers(headers.clone());
-        let other: Record<u8, String> =
-            record.clone().with_key(7).with_value(None).with_timestamp(9);
+        let other = record.clone().with_key(7u8).with_value::<String>(None).with_timestamp(9);
         assert_eq!(other, Record { key: Some(7), value: None, timestamp: 9, headers });
         assert_eq!(record.timestamp, 5);
     }

@@ -2,28 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::*;
+use crate::streams::serde::{I64Serde, StringSerde};
 use crate::streams::store::testing::{Fixture, TempDir};
 use crate::streams::store::{
-    Codec, KeyValueStore, Position, PositionBound, Stores, TaskStores, TimestampedKeyValueStore,
+    KeyValueStore, Position, PositionBound, Stores, TaskStores, TimestampedKeyValueStore,
     ValueAndTimestamp,
 };
-
-fn strings() -> Codec<String> {
-    Codec::new(
-        |_, text: &String| Ok(Bytes::copy_from_slice(text.as_bytes())),
-        |_, bytes| Ok(String::from_utf8(bytes.to_vec())?),
-    )
-}
-
-fn longs() -> Codec<i64> {
-    Codec::new(
-        |_, number: &i64| Ok(Bytes::copy_from_slice(&number.to_be_bytes())),
-        |_, bytes| Ok(i64::from_be_bytes(bytes[..].try_into()?)),
-    )
-}
 
 /// A timestamped store `counts` of string keys and integers, cached if `cache_bytes` is not 0.
 struct Scene {
@@ -52,14 +37,15 @@ impl Scene {
 
     fn add(&mut self, partition: i32, role: Role) -> TimestampedKeyValueStore<String, i64> {
         let supplier = Stores::in_memory_key_value("counts");
-        let builder = Stores::timestamped_key_value_builder(supplier, strings(), longs());
+        let builder =
+            Stores::timestamped_key_value_builder::<String, i64>(supplier, StringSerde, I64Serde);
         let (spec, facade) = builder.caching(self.cache_bytes > 0).into_parts();
         let mut env = self.fixture.env(self.cache_bytes);
         env.disk = None;
         let stores = TaskStores::open(&[spec], env).unwrap();
         let store = stores.get("counts").unwrap().clone();
         let facade: Arc<dyn std::any::Any + Send + Sync> =
-            facade(store.clone(), "app-counts-changelog".into()).into();
+            facade(store.clone(), "app-counts-changelog".into());
         let typed: &KeyValueStore<String, ValueAndTimestamp<i64>> = facade.downcast_ref().unwrap();
         let typed = typed.clone();
         self.registry.publish(LocalStore { partition, role, store, facade });

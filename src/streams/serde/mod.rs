@@ -22,7 +22,6 @@ use bytes::{Bytes, BytesMut};
 
 use super::error::BoxError;
 use super::record::Headers;
-use super::store::Codec;
 
 pub use builtin::{
     BoolSerde, BytesSerde, F32Serde, F64Serde, I16Serde, I32Serde, I64Serde, OptionSerde,
@@ -210,35 +209,6 @@ impl SerdeError {
     pub fn caused_by(self, cause: impl Into<BoxError>) -> Self {
         Self { cause: Some(cause.into().into()), ..self }
     }
-}
-
-/// A serde as stores use it. Headers are not seen by it.
-///
-/// ```
-/// use llingr_kafka::streams::serde::{I64Serde, StringSerde, codec};
-/// use llingr_kafka::streams::store::Stores;
-///
-/// let counts = Stores::in_memory_key_value("counts");
-/// let builder = Stores::key_value_builder(counts, codec(StringSerde), codec(I64Serde));
-/// # let _: llingr_kafka::streams::store::StoreBuilder<String, i64> = builder;
-/// ```
-pub fn codec<T: 'static>(serde: impl Serde<T>) -> Codec<T> {
-    let serde = Arc::new(serde);
-    let reading = serde.clone();
-    Codec::new(
-        move |topic, value| {
-            let mut headers = Headers::new();
-            let mut cx = SerializeContext { topic, part: Part::Value, headers: &mut headers };
-            let mut bytes = BytesMut::new();
-            serde.serialize(&mut cx, value, &mut bytes)?;
-            Ok(bytes.freeze())
-        },
-        move |topic, bytes| {
-            let headers = Headers::new();
-            let cx = DeserializeContext { topic, part: Part::Value, headers: &headers };
-            Ok(reading.deserialize(&cx, bytes)?)
-        },
-    )
 }
 
 /// The bytes of a key or value that may be null.

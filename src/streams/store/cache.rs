@@ -382,6 +382,7 @@ impl Lists {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::streams::record::Headers;
 
     fn key(text: &str) -> Bytes {
         Bytes::copy_from_slice(text.as_bytes())
@@ -407,11 +408,11 @@ mod tests {
     #[test]
     fn the_cost_of_an_entry_is_kafka_streams_formula() {
         let cache = cache(100);
-        let context = WriteContext {
-            topic: Some("topic".into()),
-            headers: Some(Arc::from([("é".into(), Some(key("abc"))), ("n".into(), None)])),
-            ..WriteContext::default()
-        };
+        let mut headers = Headers::new();
+        headers.add("é", key("abc"));
+        headers.add("n", None);
+        let context =
+            WriteContext { topic: Some("topic".into()), headers, ..WriteContext::default() };
         cache.put(key("key"), Some(key("value")), context);
         assert_eq!(cache.budget.used(), 3 + 24 + 1 + 5 + (8 + 8 + 5 + 4) + (1 + 3 + 1));
     }

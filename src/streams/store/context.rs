@@ -5,9 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// Headers that go with a write: name and value, in their order; cheap to clone, and free when
-/// there are none.
-pub(crate) type WriteHeaders = Option<Arc<[(Arc<str>, Option<Bytes>)]>>;
+use crate::streams::record::Headers;
 
 /// Where a write comes from. It stamps changelog records, moves the position of the store and,
 /// for a cached store, travels with the entry until that is flushed.
@@ -22,12 +20,12 @@ pub(crate) struct WriteContext {
     /// Source offset, -1 in a punctuation.
     pub offset: i64,
     /// Headers of the record.
-    pub headers: WriteHeaders,
+    pub headers: Headers,
 }
 
 impl Default for WriteContext {
     fn default() -> Self {
-        Self { timestamp: -1, topic: None, partition: -1, offset: -1, headers: None }
+        Self { timestamp: -1, topic: None, partition: -1, offset: -1, headers: Headers::new() }
     }
 }
 
@@ -35,11 +33,9 @@ impl WriteContext {
     /// Bytes that the context adds to a cache entry, by Kafka Streams' formula: timestamp,
     /// offset and partition, the characters of the topic, names and values of headers.
     pub(crate) fn cost(&self) -> usize {
-        let headers = self
-            .headers
-            .iter()
-            .flat_map(|all| all.iter())
-            .map(|(name, value)| name.chars().count() + value.as_ref().map_or(0, Bytes::len));
+        let headers = self.headers.iter().map(|header| {
+            header.name.chars().count() + header.value.as_ref().map_or(0, Bytes::len)
+        });
         8 + 8
             + 4
             + self.topic.as_ref().map_or(0, |topic| topic.chars().count())

@@ -95,7 +95,7 @@ impl DiskEngine {
     pub(crate) fn new(options: DiskOptions) -> Result<Arc<Self>, StoreError> {
         options.check()?;
         let cache =
-            Database::builder("").cache_size(options.block_cache_bytes as u64).into_config();
+            Database::builder("/").cache_size(options.block_cache_bytes as u64).into_config();
         Ok(Arc::new(Self { options, cache }))
     }
 

@@ -65,12 +65,10 @@ pub enum StoreError {
         limit: usize,
     },
     /// A key is null; no store has null keys.
-    #[error("state store {store}: {operation} with a null key; filter such records out first")]
+    #[error("state store {store}: the key is written as null; filter such records out first")]
     NullKey {
         /// Name of the store.
         store: Arc<str>,
-        /// The method called.
-        operation: &'static str,
     },
     /// A key or value could not be turned into bytes or back.
     #[error(

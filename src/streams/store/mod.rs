@@ -59,7 +59,7 @@ mod typed;
 
 pub use bytes_store::{BytesStore, Checkpoint, Entry, EntryIter, KeyRange, Order, RestoreEntry};
 pub(crate) use cache::{CacheBudget, DirtyEntry};
-pub(crate) use context::{CurrentRecord, WriteContext, WriteHeaders};
+pub(crate) use context::{CurrentRecord, WriteContext};
 pub use database::DiskOptions;
 pub(crate) use database::{DiskEngine, TaskDatabase};
 pub use error::StoreError;
@@ -73,5 +73,5 @@ pub(crate) use state_store::{ChangelogRecord, FlushedChange, StateStore};
 pub(crate) use task_stores::{DiskPlace, StoreEnv, TaskStores};
 pub(crate) use typed::Facade;
 pub use typed::{
-    Codec, KeyValueIter, KeyValueStore, StoreBuilder, TimestampedKeyValueStore, ValueAndTimestamp,
+    KeyValueIter, KeyValueStore, StoreBuilder, TimestampedKeyValueStore, ValueAndTimestamp,
 };

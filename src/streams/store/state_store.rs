@@ -7,12 +7,13 @@ use parking_lot::Mutex;
 
 use super::bytes_store::{BytesStore, Checkpoint, EntryIter, KeyRange, Order};
 use super::cache::{CacheBudget, DirtyEntry, StoreCache};
-use super::context::{CurrentRecord, WriteContext, WriteHeaders};
+use super::context::{CurrentRecord, WriteContext};
 use super::error::StoreError;
 use super::merge::merge;
 use super::position::Position;
 use super::restore::RestoreRecord;
 use super::spec::{StoreSpec, ValueFormat};
+use crate::streams::record::Headers;
 
 const TIMESTAMP: usize = size_of::<i64>();
 
@@ -23,7 +24,7 @@ pub(crate) struct ChangelogRecord {
     /// `None` deletes the key.
     pub value: Option<Bytes>,
     pub timestamp: i64,
-    pub headers: WriteHeaders,
+    pub headers: Headers,
 }
 
 /// A change that a flush is to forward to the children of the node that owns the store.
@@ -291,7 +292,7 @@ impl StateStore {
                 (Some(raw), timestamp)
             }
         };
-        Ok(ChangelogRecord { key: key.clone(), value, timestamp, headers: None })
+        Ok(ChangelogRecord { key: key.clone(), value, timestamp, headers: Headers::new() })
     }
 
     /// Gives every changelog record since the last call to `send`, in order.

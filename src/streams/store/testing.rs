@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 
+use crate::streams::record::Headers;
+
 use super::{
     CacheBudget, CurrentRecord, DiskEngine, DiskOptions, DiskPlace, StateDirectory, StoreEnv,
     StoreSpec, TaskStores, WriteContext,
@@ -76,7 +78,7 @@ impl Fixture {
             topic: Some("in".into()),
             partition: 0,
             offset,
-            headers: None,
+            headers: Headers::new(),
         });
     }
 }

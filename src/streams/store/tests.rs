@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::testing::{Fixture, TempDir, bytes};
 use super::*;
+use crate::streams::record::Headers;
 
 type Model = BTreeMap<Bytes, Bytes>;
 
@@ -134,7 +135,7 @@ fn check(kind: &str, ops: Vec<Op>) -> Result<(), TestCaseError> {
         let reversed: Vec<Entry> = wanted.into_iter().rev().collect();
         prop_assert_eq!(&contents(store, Order::Descending), &reversed);
         for (key, value) in &now {
-            prop_assert_eq!(&store.peek(key, false).unwrap().as_ref(), &Some(value));
+            prop_assert_eq!(store.peek(key, false).unwrap(), Some(value.clone()));
         }
     }
     Ok(())
@@ -173,7 +174,7 @@ fn a_timestamped_value_goes_to_the_changelog_without_its_timestamp() {
         key: bytes("k"),
         value: value.map(bytes),
         timestamp,
-        headers: None,
+        headers: Headers::new(),
     };
     // The value's own time, 999; a deletion has the time of the record being processed.
     assert_eq!(drained(store), [record(Some("v"), 999), record(None, 1000)]);

@@ -5,20 +5,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
 
 use super::bytes_store::{EntryIter, KeyRange, Order};
 use super::error::StoreError;
 use super::spec::{StoreSpec, StoreSupplier, Stores};
 use super::state_store::{StateStore, join_timestamp, split_timestamp};
+use crate::streams::error::BoxError;
+use crate::streams::record::Headers;
+use crate::streams::serde::{DeserializeContext, Part, Serde, SerializeContext};
 
-/// What a serializer or deserializer may fail with.
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-type Encode<T> = dyn Fn(&str, &T) -> Result<Bytes, BoxError> + Send + Sync;
+type Encode<T> = dyn Fn(&str, &T) -> Result<Option<Bytes>, BoxError> + Send + Sync;
 type Decode<T> = dyn Fn(&str, &Bytes) -> Result<T, BoxError> + Send + Sync;
 
 /// Both directions between a type and its bytes, as a store uses them.
-pub struct Codec<T> {
+pub(crate) struct Codec<T> {
     encode: Arc<Encode<T>>,
     decode: Arc<Decode<T>>,
 }
@@ -35,30 +37,46 @@ impl<T> fmt::Debug for Codec<T> {
     }
 }
 
-impl<T> Codec<T> {
-    /// A codec of two functions, which get the changelog topic and what to convert. `decode`
-    /// must undo `encode`; the order of a store is that of the bytes.
-    pub fn new(
-        encode: impl Fn(&str, &T) -> Result<Bytes, BoxError> + Send + Sync + 'static,
-        decode: impl Fn(&str, &Bytes) -> Result<T, BoxError> + Send + Sync + 'static,
-    ) -> Self {
-        Self { encode: Arc::new(encode), decode: Arc::new(decode) }
+impl<T: 'static> Codec<T> {
+    /// The codec of a serde. A value that the serde writes as null is none to the store.
+    pub(crate) fn of(serde: impl Serde<T>, part: Part) -> Self {
+        let serde = Arc::new(serde);
+        let (writer, reader) = (serde.clone(), serde);
+        let scratch = Mutex::new(BytesMut::new());
+        Self {
+            encode: Arc::new(move |topic, value| {
+                if writer.is_null(value) {
+                    return Ok(None);
+                }
+                let mut headers = Headers::new();
+                let mut cx = SerializeContext { topic, part, headers: &mut headers };
+                let mut scratch = scratch.lock();
+                scratch.clear();
+                writer.serialize(&mut cx, value, &mut scratch)?;
+                // Memory of its own and no larger than needed: stores keep it for long.
+                Ok(Some(Bytes::copy_from_slice(&scratch)))
+            }),
+            decode: Arc::new(move |topic, bytes| {
+                let headers = Headers::new();
+                let cx = DeserializeContext { topic, part, headers: &headers };
+                Ok(reader.deserialize(&cx, bytes)?)
+            }),
+        }
     }
-}
 
-impl<V: 'static> Codec<V> {
     /// The codec of a timestamped store: eight bytes of timestamp, then the value.
-    fn timestamped(self, store: Arc<str>) -> Codec<ValueAndTimestamp<V>> {
+    fn timestamped(self, store: Arc<str>) -> Codec<ValueAndTimestamp<T>> {
         let Self { encode, decode } = self;
-        Codec::new(
-            move |topic, pair: &ValueAndTimestamp<V>| {
-                Ok(join_timestamp(pair.timestamp, &encode(topic, &pair.value)?))
-            },
-            move |topic, bytes| {
+        Codec {
+            encode: Arc::new(move |topic, pair: &ValueAndTimestamp<T>| {
+                let value = encode(topic, &pair.value)?;
+                Ok(value.map(|value| join_timestamp(pair.timestamp, &value)))
+            }),
+            decode: Arc::new(move |topic, bytes| {
                 let (timestamp, value) = split_timestamp(&store, bytes)?;
                 Ok(ValueAndTimestamp { value: decode(topic, &value)?, timestamp })
-            },
-        )
+            }),
+        }
     }
 }
 
@@ -160,6 +178,7 @@ fn serde_error(
 }
 
 impl<K, V> KeyValueStore<K, V> {
+    /// `topic` is what the serdes are told.
     pub(crate) fn new(
         store: Arc<StateStore>,
         topic: Arc<str>,
@@ -311,14 +330,15 @@ impl<K, V> KeyValueStore<K, V> {
     }
 
     pub(crate) fn encode_key(&self, key: &K) -> Result<Bytes, StoreError> {
+        let name = self.store.name();
         (self.keys.encode)(&self.topic, key)
-            .map_err(|error| serde_error(self.store.name(), "serialize", "key", &error))
+            .map_err(|error| serde_error(name, "serialize", "key", &error))?
+            .ok_or_else(|| StoreError::NullKey { store: name.clone() })
     }
 
     fn encode_value(&self, value: Option<&V>) -> Result<Option<Bytes>, StoreError> {
-        value
-            .map(|value| (self.values.encode)(&self.topic, value))
-            .transpose()
+        let Some(value) = value else { return Ok(None) };
+        (self.values.encode)(&self.topic, value)
             .map_err(|error| serde_error(self.store.name(), "serialize", "value", &error))
     }
 
@@ -337,9 +357,9 @@ impl<K, V> KeyValueStore<K, V> {
 /// Makes the typed handle of a task's store, given its changelog topic (where it has none, the
 /// name that the topic would have); held by the topology without its types.
 pub(crate) type Facade =
-    Arc<dyn Fn(Arc<StateStore>, Arc<str>) -> Box<dyn Any + Send + Sync> + Send + Sync>;
+    Arc<dyn Fn(Arc<StateStore>, Arc<str>) -> Arc<dyn Any + Send + Sync> + Send + Sync>;
 
-/// A store for a topology, with its types and settings.
+/// A store for a topology, with its types and settings. Serdes may be shared as `Arc`s.
 #[derive(Debug, Clone)]
 pub struct StoreBuilder<K, V> {
     spec: StoreSpec,
@@ -349,22 +369,24 @@ pub struct StoreBuilder<K, V> {
 
 impl Stores {
     /// A store of plain values.
-    pub fn key_value_builder<K, V>(
+    pub fn key_value_builder<K: 'static, V: 'static>(
         supplier: StoreSupplier,
-        keys: Codec<K>,
-        values: Codec<V>,
+        keys: impl Serde<K>,
+        values: impl Serde<V>,
     ) -> StoreBuilder<K, V> {
+        let (keys, values) = (Codec::of(keys, Part::Key), Codec::of(values, Part::Value));
         StoreBuilder { spec: StoreSpec::new(supplier), keys, values }
     }
 
     /// A store of values with their timestamps. Its changelog has the plain values, with the
     /// timestamps as those of the records.
-    pub fn timestamped_key_value_builder<K, V: 'static>(
+    pub fn timestamped_key_value_builder<K: 'static, V: 'static>(
         supplier: StoreSupplier,
-        keys: Codec<K>,
-        values: Codec<V>,
+        keys: impl Serde<K>,
+        values: impl Serde<V>,
     ) -> StoreBuilder<K, ValueAndTimestamp<V>> {
-        let values = values.timestamped(supplier.name().clone());
+        let keys = Codec::of(keys, Part::Key);
+        let values = Codec::of(values, Part::Value).timestamped(supplier.name().clone());
         StoreBuilder { spec: StoreSpec::timestamped(supplier), keys, values }
     }
 }
@@ -402,7 +424,7 @@ impl<K: 'static, V: 'static> StoreBuilder<K, V> {
     pub(crate) fn into_parts(self) -> (Arc<StoreSpec>, Facade) {
         let Self { spec, keys, values } = self;
         let facade: Facade = Arc::new(move |store, topic| {
-            Box::new(KeyValueStore::new(store, topic, keys.clone(), values.clone()))
+            Arc::new(KeyValueStore::new(store, topic, keys.clone(), values.clone()))
         });
         (Arc::new(spec), facade)
     }

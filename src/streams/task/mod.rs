@@ -39,7 +39,7 @@ use state::{SourceRecord, TaskState};
 
 use super::error::{BoxError, TaskError};
 use super::processor::{Due, PunctuationType};
-use super::record::{Headers, RawRecord};
+use super::record::RawRecord;
 use super::store::{CurrentRecord, TaskStores};
 use super::topology::{BuiltTopology, HeadError, Subtopology};
 
@@ -459,7 +459,7 @@ impl Task {
                 partition: Some(partition),
                 key: Some(record.key),
                 value: record.value,
-                headers: Headers::from_shared(record.headers.as_ref()),
+                headers: record.headers,
                 timestamp: record.timestamp,
                 changelog: true,
             })

@@ -177,7 +177,7 @@ impl TaskState {
                 topic: self.source.topic.clone(),
                 partition: self.source.partition,
                 offset: self.source.offset,
-                headers: self.headers.shared(),
+                headers: self.headers.clone(),
             });
         }
     }

@@ -5,7 +5,7 @@ use crate::streams::processor::{
     PunctuationType,
 };
 use crate::streams::record::{Headers, Record};
-use crate::streams::serde::{I64Serde, StringSerde, codec};
+use crate::streams::serde::{I64Serde, StringSerde};
 use crate::streams::store::{KeyValueStore, StoreBuilder, Stores};
 use crate::streams::task::{ErrorAnswer, ErrorContext, LogAndContinue};
 use crate::streams::topology::{
@@ -532,11 +532,7 @@ fn a_fixed_key_processor_changes_values_only() {
 type Counts = KeyValueStore<String, i64>;
 
 fn counts(name: &str) -> StoreBuilder<String, i64> {
-    Stores::key_value_builder(
-        Stores::in_memory_key_value(name),
-        codec(StringSerde),
-        codec(I64Serde),
-    )
+    Stores::key_value_builder(Stores::in_memory_key_value(name), StringSerde, I64Serde)
 }
 
 /// Counts the records of each key in a store.
@@ -612,7 +608,8 @@ fn a_store_must_be_connected_and_of_the_type_asked_for() {
     let (mut topology, source) = sourced();
     topology.add_processor("count", || Counting(None, "texts"), &source).unwrap();
     let store = Stores::in_memory_key_value("texts");
-    let texts = Stores::key_value_builder(store, codec(StringSerde), codec(StringSerde));
+    let texts: StoreBuilder<String, String> =
+        Stores::key_value_builder(store, StringSerde, StringSerde);
     topology.add_state_store(texts).unwrap();
     topology.connect_processor_stores("count", ["texts"]).unwrap();
     let error = TopologyTestDriver::new(&topology).unwrap_err().to_string();
@@ -667,7 +664,8 @@ fn every_processor_reads_a_global_store() {
     }
     let (mut topology, source) = sourced();
     let store = Stores::in_memory_key_value("names");
-    let names = Stores::key_value_builder(store, codec(StringSerde), codec(StringSerde));
+    let names: StoreBuilder<String, String> =
+        Stores::key_value_builder(store, StringSerde, StringSerde);
     topology
         .add_global_store(names.logging(false), "gs", "names", texts(), "gp", || Fill(None))
         .unwrap();
