@@ -1,0 +1,3 @@
+//! Stream processing: streams groups (KIP-1071) in native Rust.
+
+pub(crate) mod membership;
