@@ -104,7 +104,7 @@ impl Member {
             self.reconcile();
         }
         if let Some(entries) = response.partitions_by_user_endpoint {
-            self.endpoints = Arc::new(endpoints::from_wire(entries));
+            self.endpoints = Some(Arc::new(endpoints::from_wire(entries)));
             self.endpoint_epoch = response.endpoint_information_epoch;
         }
         self.schedule(verdict.soon, now);

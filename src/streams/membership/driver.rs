@@ -50,6 +50,8 @@ pub(crate) struct Polled {
     pub(crate) work: Option<(WorkId, Work)>,
     /// Each is handed out once.
     pub(crate) notices: Vec<Notice>,
+    /// Which instance serves what, if that has changed.
+    pub(crate) endpoints: Option<Arc<EndpointMap>>,
     pub(crate) state: State,
 }
 
@@ -73,6 +75,7 @@ impl Membership {
         let polled = Polled {
             work: inner.member.work().cloned(),
             notices: inner.member.take_notices(),
+            endpoints: inner.member.take_endpoints(),
             state: inner.member.state(),
         };
         drop(inner);
@@ -91,11 +94,6 @@ impl Membership {
     /// For commits of offsets.
     pub(crate) fn group_metadata(&self) -> GroupMetadata {
         self.shared.lock().member.group_metadata()
-    }
-
-    /// Which instance serves what, as far as the group has told.
-    pub(crate) fn endpoints(&self) -> Arc<EndpointMap> {
-        self.shared.lock().member.endpoints().clone()
     }
 
     /// What the broker may want to know of the tasks' progress.

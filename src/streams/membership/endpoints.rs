@@ -8,11 +8,11 @@ use crate::wire::messages::streams_group_heartbeat::{EndpointToPartitions, Topic
 
 /// Where an instance can be reached by others (`application.server`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     /// Host name or address.
-    pub host: String,
+    pub(crate) host: String,
     /// Port.
-    pub port: u16,
+    pub(crate) port: u16,
 }
 
 impl fmt::Display for Endpoint {

@@ -82,6 +82,13 @@ pub(crate) enum State {
     Fatal,
 }
 
+impl State {
+    /// Whether heartbeats keep the member in its group.
+    pub(crate) fn is_in_group(self) -> bool {
+        matches!(self, Self::Joining | Self::Reconciling | Self::Acknowledging | Self::Stable)
+    }
+}
+
 /// How to leave the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Leave {
@@ -89,9 +96,9 @@ pub(crate) enum Leave {
     #[default]
     Default,
     /// For good.
-    LeaveGroup,
+    ForGood,
     /// Without a word, until the session ends; a static one for a while.
-    RemainInGroup,
+    Silently,
 }
 
 /// What the stream thread has to do next.
@@ -137,7 +144,8 @@ pub(crate) struct Member {
     /// The target of the present round, and its version.
     round: Option<(Assignment, u64)>,
     pub(super) endpoint_epoch: i32,
-    pub(super) endpoints: Arc<EndpointMap>,
+    /// Not handed out yet.
+    pub(super) endpoints: Option<Arc<EndpointMap>>,
     pub(super) status: GroupStatus,
     pub(super) reports: Reports,
     pub(super) notices: Vec<Notice>,
@@ -175,7 +183,7 @@ impl Member {
             next_work: 1,
             round: None,
             endpoint_epoch: NO_ENDPOINTS,
-            endpoints: Arc::default(),
+            endpoints: None,
             status: GroupStatus::default(),
             reports: Reports::new(),
             notices: Vec::new(),
@@ -197,13 +205,14 @@ impl Member {
     }
 
     /// What the thread has, as it reported.
+    #[cfg(test)]
     pub(crate) fn owned(&self) -> &Assignment {
         &self.owned
     }
 
-    /// Which instance serves what.
-    pub(crate) fn endpoints(&self) -> &Arc<EndpointMap> {
-        &self.endpoints
+    /// Which instance serves what, if that has changed since the last call.
+    pub(crate) fn take_endpoints(&mut self) -> Option<Arc<EndpointMap>> {
+        self.endpoints.take()
     }
 
     /// For commits of offsets.
@@ -299,10 +308,10 @@ impl Member {
         }
         let fixed = self.settings.instance_id.is_some();
         let epoch = match how {
-            Leave::LeaveGroup => Some(LEAVE),
+            Leave::ForGood => Some(LEAVE),
             Leave::Default if !fixed => Some(LEAVE),
-            Leave::RemainInGroup if !fixed => None,
-            Leave::Default | Leave::RemainInGroup => Some(LEAVE_FOR_A_WHILE),
+            Leave::Silently if !fixed => None,
+            Leave::Default | Leave::Silently => Some(LEAVE_FOR_A_WHILE),
         };
         self.owned = Assignment::default();
         match epoch {
@@ -481,10 +490,7 @@ impl Member {
     }
 
     pub(super) fn in_group(&self) -> bool {
-        matches!(
-            self.state,
-            State::Joining | State::Reconciling | State::Acknowledging | State::Stable
-        )
+        self.state.is_in_group()
     }
 
     /// The broker may not have got what was sent last.

@@ -25,12 +25,15 @@ mod member;
 mod offsets;
 mod status;
 
-pub(crate) use assignment::{Assignment, TaskId, TaskSet};
-pub(crate) use driver::{Membership, Polled};
+pub use assignment::TaskId;
+pub(crate) use assignment::{Assignment, TaskSet};
+pub(crate) use driver::Membership;
 pub(crate) use endpoints::{Endpoint, EndpointMap};
-pub(crate) use member::{Leave, Member, Settings, State, Work, WorkId};
+pub(crate) use member::{Leave, Settings, Work};
 pub(crate) use offsets::TaskOffsets;
-pub(crate) use status::{FatalError, Notice};
+pub(crate) use status::Notice;
 
 #[cfg(test)]
 mod property_tests;
+#[cfg(test)]
+mod scripted_tests;
