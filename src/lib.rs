@@ -57,7 +57,8 @@
 //!   as a static archive, so that building needs Go 1.26 and a C compiler, or a
 //!   prebuilt archive in `LLINGR_LIB_DIR`.
 //! - `share` (default): share groups in native Rust, without Go.
-//! - `streams` (default): reserved for stream processing; nothing public yet.
+//! - `streams` (default): stream processing, under construction: the group's member and the
+//!   runtime are there, no stable API yet.
 //! - `dev-broker`: the embedded broker.
 //!
 //! # Guarantees and limits
@@ -92,6 +93,9 @@ mod options;
 pub mod share;
 #[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine fills it in"))]
 pub mod snapshot;
+#[cfg(feature = "streams")]
+pub mod streams;
+
 #[cfg(feature = "streams")]
 pub mod streams;
 

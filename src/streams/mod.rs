@@ -9,11 +9,16 @@
 //! | [`store`] | state stores |
 //! | [`query`] | interactive queries: reading stores from outside while processing runs |
 //! | `test_driver` | a topology without a broker |
+//! | `membership` | the member of a streams group (KIP-1071) and its heartbeats |
+//! | [`runtime`] | instances, stream threads, fetching, commits, restoration |
 
 mod error;
+pub(crate) mod membership;
 mod processor;
 pub mod query;
 mod record;
+#[doc(hidden)]
+pub mod runtime;
 pub mod serde;
 pub mod store;
 mod task;
