@@ -5,11 +5,13 @@
 //! | `record`, [`serde`], `error` | records, their bytes, what goes wrong |
 //! | `processor` | user code: processors, their context, punctuation |
 //! | `topology` | sources, processors, sinks, stores; subtopologies; names; `describe()` |
+//! | `dsl` | streams and tables in place of processors |
 //! | `task` | one partition's worth of a subtopology at work: no I/O, no clock |
 //! | [`store`] | state stores |
 //! | [`query`] | interactive queries: reading stores from outside while processing runs |
 //! | `test_driver` | a topology without a broker |
 
+mod dsl;
 mod error;
 mod processor;
 pub mod query;
@@ -20,6 +22,7 @@ mod task;
 mod test_driver;
 mod topology;
 
+pub use dsl::{Branched, BranchedKStream, KStream, Repartitioned, StreamsBuilder};
 pub use error::{BoxError, Failed, Place, TaskError, TopologyError};
 pub use processor::{
     Cancellable, FixedKeyContext, FixedKeyProcessor, FixedKeyRecord, FixedKeySupplier, Processor,

@@ -100,6 +100,12 @@ impl<K, V, const N: usize> Parents<K, V> for [&NodeHandle<K, V>; N] {
     }
 }
 
+impl<K, V> Parents<K, V> for &Vec<NodeHandle<K, V>> {
+    fn handles(&self) -> Vec<&NodeHandle<K, V>> {
+        self.iter().collect()
+    }
+}
+
 impl<K, V> Parents<K, V> for &[NodeHandle<K, V>] {
     fn handles(&self) -> Vec<&NodeHandle<K, V>> {
         self.iter().collect()
