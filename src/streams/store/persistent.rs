@@ -7,9 +7,11 @@
 //! Keys in the tree have one byte before them: 1 for data, 0 for the checkpoint. It sets the
 //! two apart and lets the empty key of a record be stored.
 
+use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fjall::{Keyspace, Slice};
@@ -29,9 +31,10 @@ const KEY_LIMIT: usize = u16::MAX as usize - 1;
 const VALUE_LIMIT: usize = u32::MAX as usize;
 /// What a waiting write takes beside its key and value.
 const WAITING_OVERHEAD: usize = 96;
-/// Restored entries collected before they are written. Later values of a key replace earlier
-/// ones here, which is what makes restoring a changelog with many updates per key fast.
-const RESTORE_BATCH_BYTES: usize = 8 << 20;
+/// Tables of the youngest level at which restoring waits for the compaction to catch up, and
+/// how long it waits at most before it goes on all the same.
+const CROWDED_TABLES: usize = 24;
+const CROWDED_WAIT: Duration = Duration::from_secs(30);
 
 type Writes = Arc<RwLock<OrderedMap<Option<Bytes>>>>;
 
@@ -42,6 +45,49 @@ struct Waiting {
     active: Writes,
     /// What a commit is writing at this moment.
     committing: Option<Writes>,
+    rows: RowCache,
+}
+
+/// Committed entries in two generations: the younger takes what is committed; when it is full
+/// it becomes the older, and what that held is forgotten. An entry in use stays, since its next
+/// write brings it back into the younger one.
+#[derive(Default)]
+struct RowCache {
+    young: HashMap<Bytes, Option<Bytes>, foldhash::fast::RandomState>,
+    old: HashMap<Bytes, Option<Bytes>, foldhash::fast::RandomState>,
+    young_bytes: usize,
+}
+
+impl RowCache {
+    fn get(&self, key: &[u8]) -> Option<&Option<Bytes>> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    /// Takes committed entries, within `max_bytes` for both generations.
+    fn add(&mut self, entries: impl Iterator<Item = (Bytes, Option<Bytes>)>, max_bytes: usize) {
+        for (key, value) in entries {
+            let bytes = key.len() + value.as_ref().map_or(0, Bytes::len) + WAITING_OVERHEAD;
+            if self.young_bytes + bytes > max_bytes / 2 {
+                self.old = std::mem::take(&mut self.young);
+                self.young_bytes = 0;
+                if bytes > max_bytes / 2 {
+                    self.old.remove(&key);
+                    continue;
+                }
+            }
+            match self.young.insert(key, value) {
+                Some(old) => {
+                    self.young_bytes += bytes;
+                    self.young_bytes -= old.map_or(0, |old| old.len()) + WAITING_OVERHEAD;
+                }
+                None => self.young_bytes += bytes,
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
 }
 
 pub(super) struct PersistentStore {
@@ -70,6 +116,7 @@ impl PersistentStore {
                 cause: "its checkpoint cannot be read".into(),
             })?,
         };
+        database.engine().store_opened();
         Ok(Self {
             name,
             database,
@@ -116,22 +163,25 @@ impl PersistentStore {
         describe(&self.name, self.database.path(), "reading", error)
     }
 
-    /// Writes what waits and the checkpoint as one batch.
+    /// Freezes what waits; reads still find it until [`settle`](Self::settle).
+    fn freeze(&self) -> Writes {
+        let mut waiting = self.waiting.write();
+        let writes = std::mem::take(&mut waiting.active);
+        waiting.committing = Some(writes.clone());
+        self.waiting_bytes.store(0, Ordering::Relaxed);
+        writes
+    }
+
+    /// Writes what waits and the checkpoint as one batch through the journal.
     fn write_waiting(&self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.database.check_writable(&self.name)?;
-        let writes = {
-            let mut waiting = self.waiting.write();
-            let writes = std::mem::take(&mut waiting.active);
-            waiting.committing = Some(writes.clone());
-            self.waiting_bytes.store(0, Ordering::Relaxed);
-            writes
-        };
+        let writes = self.freeze();
         let mut batch;
         {
             let map = writes.read();
             batch = self.database.batch(map.len() + 1);
             batch.insert(&self.tree, CHECKPOINT, encode_checkpoint(checkpoint));
-            for (key, value) in map.iter() {
+            for (key, value) in sorted(&map) {
                 let key = tree_key(key);
                 match value {
                     Some(value) => batch.insert(&self.tree, key, &value[..]),
@@ -140,12 +190,71 @@ impl PersistentStore {
             }
         }
         let written = batch.commit();
-        // Readers saw the waiting map until here and see the tree from here on.
-        self.waiting.write().committing = None;
+        let share = self.database.engine().row_cache_share();
+        self.settle(written, checkpoint, |rows| {
+            if share > 0 {
+                let map = writes.read();
+                rows.add(map.iter().map(|(key, value)| (key.clone(), value.clone())), share);
+            }
+        })
+    }
+
+    /// Writes what waits and the checkpoint as one sorted table past the journal, which is
+    /// cheaper for much data and as atomic.
+    fn ingest_waiting(&self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+        self.database.check_writable(&self.name)?;
+        let writes = self.freeze();
+        let written = self.ingest(&writes.read(), checkpoint);
+        self.settle(written, checkpoint, RowCache::clear)?;
+        let begun = Instant::now();
+        while self.tree.l0_table_count() >= CROWDED_TABLES && begun.elapsed() < CROWDED_WAIT {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    fn ingest(
+        &self,
+        map: &OrderedMap<Option<Bytes>>,
+        checkpoint: &Checkpoint,
+    ) -> fjall::Result<()> {
+        let mut table = self.tree.start_ingestion()?;
+        // The checkpoint's key sorts before all others.
+        table.write(CHECKPOINT, encode_checkpoint(checkpoint))?;
+        for (key, value) in sorted(map) {
+            match value {
+                Some(value) => table.write(tree_key(key), &value[..])?,
+                None => table.write_tombstone(tree_key(key))?,
+            }
+        }
+        table.finish()
+    }
+
+    /// Readers saw the frozen writes until here and see the tree from here on.
+    fn settle(
+        &self,
+        written: fjall::Result<()>,
+        checkpoint: &Checkpoint,
+        remember: impl FnOnce(&mut RowCache),
+    ) -> Result<(), StoreError> {
+        {
+            let mut waiting = self.waiting.write();
+            waiting.committing = None;
+            if written.is_ok() {
+                remember(&mut waiting.rows);
+            }
+        }
         written.map_err(|error| self.database.write_failed(&self.name, &error))?;
         self.checkpoint.write().clone_from(checkpoint);
         Ok(())
     }
+}
+
+/// In the order of keys, which the tree takes in faster.
+fn sorted(map: &OrderedMap<Option<Bytes>>) -> Vec<(&Bytes, &Option<Bytes>)> {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    entries
 }
 
 impl BytesStore for PersistentStore {
@@ -167,6 +276,9 @@ impl BytesStore for PersistentStore {
             if let Some(committing) = &waiting.committing
                 && let Some(value) = committing.read().get(key)
             {
+                return Ok(value.clone());
+            }
+            if let Some(value) = waiting.rows.get(key) {
                 return Ok(value.clone());
             }
         }
@@ -263,16 +375,20 @@ impl BytesStore for PersistentStore {
                 self.add_waiting(&mut active, key, value);
             }
         }
-        if self.waiting_bytes.load(Ordering::Relaxed) >= RESTORE_BATCH_BYTES {
-            return self.write_waiting(checkpoint);
+        if self.waiting_bytes.load(Ordering::Relaxed)
+            >= self.database.engine().options().restore_batch_bytes
+        {
+            return self.ingest_waiting(checkpoint);
         }
         Ok(())
     }
 
     fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            self.database.engine().store_closed();
+        }
         let mut waiting = self.waiting.write();
-        waiting.active = Writes::default();
+        *waiting = Waiting::default();
         self.waiting_bytes.store(0, Ordering::Relaxed);
     }
 }
