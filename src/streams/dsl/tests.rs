@@ -126,7 +126,7 @@ fn names_burn_numbers_as_in_java() {
     );
     // REPARTITION 9, then sink 10, filter 11, source 12.
     let again = mapped.repartition(Repartitioned::new());
-    assert_eq!(again.node_name(), "KSTREAM-REPARTITION-0000000009-repartition-source");
+    assert_eq!(again.node_name(), "KSTREAM-SOURCE-0000000012");
     // A given name burns no number of its own: sink 13, filter 14, source 15.
     let named = mapped.repartition(Repartitioned::new().named("r"));
     assert_eq!(named.node_name(), "r-repartition-source");

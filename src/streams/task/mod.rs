@@ -670,4 +670,6 @@ impl Task {
 }
 
 #[cfg(test)]
+mod dispatch_bench;
+#[cfg(test)]
 mod tests;
