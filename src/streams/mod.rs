@@ -28,7 +28,7 @@ pub use processor::{
     Cancellable, FixedKeyContext, FixedKeyProcessor, FixedKeyRecord, FixedKeySupplier, Processor,
     ProcessorContext, ProcessorSupplier, PunctuationType, Punctuator, StoreAccessError,
 };
-pub use record::{Header, Headers, Record, RecordContext, RecordMetadata};
+pub use record::{Data, Header, Headers, Record, RecordContext, RecordMetadata};
 pub use task::{
     DeadLetter, ErrorAnswer, ErrorContext, ErrorDecision, ErrorHandler, ErrorStage, LogAndContinue,
     LogAndFail, TaskId,

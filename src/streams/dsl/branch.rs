@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use super::graph::{GraphNode, WriteContext};
-use super::stateless::{Data, Predicate, Routes, Split, apply};
+use super::stateless::{Predicate, Routes, Split, apply};
 use super::stream::KStream;
 use crate::streams::processor::ProcessorContext;
-use crate::streams::record::Record;
+use crate::streams::record::{Data, Record};
 
 /// What becomes of a branch.
 pub struct Branched<K, V> {

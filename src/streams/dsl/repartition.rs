@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::graph::{Graph, GraphNode, Kind, NodeId, WriteContext};
-use super::stateless::{Data, apply};
+use super::stateless::apply;
 use crate::streams::error::TopologyError;
 use crate::streams::processor::ProcessorContext;
-use crate::streams::record::Record;
+use crate::streams::record::{Data, Record};
 use crate::streams::serde::{DefaultSerde, Serde, SharedSerde};
 use crate::streams::topology::{Consumed, Produced, StreamPartitioner, check_name};
 

@@ -5,12 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::streams::error::BoxError;
 use crate::streams::processor::{Processor, ProcessorContext};
-use crate::streams::record::Record;
-
-/// Data of a stream.
-pub(crate) trait Data: Clone + Send + 'static {}
-
-impl<T: Clone + Send + 'static> Data for T {}
+use crate::streams::record::{Data, Record};
 
 /// A function of a record that forwards what it likes: every stateless operator is one.
 pub(crate) struct Apply<F, KI, VI, KO, VO> {

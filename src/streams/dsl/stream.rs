@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::branch::BranchedKStream;
 use super::graph::{GraphNode, NodeId, Shared, WriteContext};
 use super::repartition::{Repartition, Repartitioned, insert};
-use super::stateless::{Data, apply};
+use super::stateless::apply;
 use crate::streams::error::{BoxError, TopologyError};
 use crate::streams::processor::{
     FixedKeyAdapter, FixedKeyProcessor, FixedKeySupplier, Processor, ProcessorContext,
     ProcessorSupplier,
 };
-use crate::streams::record::Record;
+use crate::streams::record::{Data, Record};
 use crate::streams::serde::{DefaultSerde, SharedSerde};
 use crate::streams::topology::{Produced, SinkTopic, StoreDef};
 
