@@ -92,6 +92,8 @@ mod options;
 pub mod share;
 #[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine fills it in"))]
 pub mod snapshot;
+#[cfg(feature = "streams")]
+pub mod streams;
 
 #[cfg(feature = "dev-broker")]
 pub use engine::devbroker::DevBroker;
