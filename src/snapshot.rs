@@ -114,6 +114,8 @@ impl Health {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Blocked {
+    /// Its topic, where a program reads several (share groups); the engine has one.
+    pub topic: Option<String>,
     /// Its partition.
     pub partition: i32,
     /// Its offset.
@@ -127,7 +129,7 @@ pub struct Blocked {
 
 impl Blocked {
     pub(crate) fn new(partition: i32, offset: i64, key: Option<Vec<u8>>, age: Duration) -> Blocked {
-        Blocked { partition, offset, key, age }
+        Blocked { topic: None, partition, offset, key, age }
     }
 }
 
@@ -135,6 +137,7 @@ impl fmt::Debug for Blocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key.as_ref().map(|key| format!("{} bytes, hidden", key.len()));
         f.debug_struct("Blocked")
+            .field("topic", &self.topic)
             .field("partition", &self.partition)
             .field("offset", &self.offset)
             .field("key", &key)

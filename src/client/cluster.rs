@@ -155,6 +155,12 @@ impl Client {
         Some(open.generation())
     }
 
+    /// What became of the connections.
+    #[cfg(feature = "share")]
+    pub(crate) fn connections(&self) -> super::pool::Connections {
+        self.0.pool.connections()
+    }
+
     pub(crate) fn metadata(&self) -> &Metadata {
         &self.0.metadata
     }

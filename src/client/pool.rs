@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::time::Instant;
@@ -59,6 +60,20 @@ pub(crate) struct Pool {
     dialer: Arc<dyn Dial>,
     reconnect: BackoffPolicy,
     lines: Mutex<HashMap<(Endpoint, Purpose), Arc<Line>>>,
+    opened: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// What became of a pool's connections.
+#[cfg(feature = "share")]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Connections {
+    /// Opened and logged in, since the start.
+    pub(crate) opened: u64,
+    /// Attempts that failed, since the start.
+    pub(crate) failed: u64,
+    /// Open now.
+    pub(crate) open: u64,
 }
 
 type Line = tokio::sync::Mutex<LineState>;
@@ -71,7 +86,13 @@ struct LineState {
 
 impl Pool {
     pub(crate) fn new(dialer: Arc<dyn Dial>, reconnect: BackoffPolicy) -> Self {
-        Self { dialer, reconnect, lines: Mutex::default() }
+        Self {
+            dialer,
+            reconnect,
+            lines: Mutex::default(),
+            opened: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
     }
 
     /// The open connection, or a new one.
@@ -104,12 +125,14 @@ impl Pool {
             }
             match self.dialer.dial(endpoint).await {
                 Ok(connection) => {
+                    self.opened.fetch_add(1, Relaxed);
                     line.backoff.reset();
                     line.failed = None;
                     line.connection = Some(connection.clone());
                     Ok(connection)
                 }
                 Err(error) => {
+                    self.failed.fetch_add(1, Relaxed);
                     let delay = line.backoff.next_delay();
                     line.failed = Some((Instant::now() + delay, error.clone()));
                     Err(error)
@@ -162,6 +185,17 @@ impl Pool {
         let line = Arc::new(Line::new(state));
         lines.insert(key, line.clone());
         line
+    }
+
+    /// Counts; a line that is being connected counts as closed.
+    #[cfg(feature = "share")]
+    pub(crate) fn connections(&self) -> Connections {
+        let is_open = |line: &Arc<Line>| {
+            line.try_lock()
+                .is_ok_and(|state| state.connection.as_ref().is_some_and(|c| !c.is_broken()))
+        };
+        let open = self.lines().values().filter(|line| is_open(line)).count() as u64;
+        Connections { opened: self.opened.load(Relaxed), failed: self.failed.load(Relaxed), open }
     }
 
     fn lines(&self) -> std::sync::MutexGuard<'_, HashMap<(Endpoint, Purpose), Arc<Line>>> {

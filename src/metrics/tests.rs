@@ -323,6 +323,8 @@ fn handles_and_metrics_can_go_to_any_thread() {
     check::<MetricsHandle>();
 }
 
+/// The page lists all parts, so only a build with them can tell what belongs on it.
+#[cfg(feature = "share")]
 mod documentation {
     use std::fmt::Write as _;
 
@@ -346,11 +348,13 @@ mod documentation {
              Generated from the definitions in `src/metrics`; a test fails when it is stale\n\
              (`LLINGR_BLESS=1 cargo test --lib documentation` rewrites it).\n\n\
              Served by `Metrics::serve` or rendered by `MetricsHandle::scrape` in the OpenMetrics\n\
-             text format. Counters are since the start of the engine; a partition that was given up\n\
-             keeps its counters and loses its gauges.\n\n\
+             text format. Counters are since the start of the engine or consumer; a partition that was given\n\
+             up keeps its counters and loses its gauges. `llingr_client_*` counts the connections of\n\
+             a share consumer's client.\n\n\
              | Series | Type | Labels | Meaning |\n|---|---|---|---|\n",
         );
-        for definition in DEFINITIONS {
+        let share = crate::share::stats::DEFINITIONS;
+        for definition in DEFINITIONS.iter().chain(share.iter()) {
             let suffix = match definition.kind {
                 Kind::Counter => "_total",
                 _ => "",

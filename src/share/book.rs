@@ -38,14 +38,14 @@ pub(super) struct Entry {
     pub(super) kind: Kind,
     /// Commit that has to wait for it: see [`super::state`].
     pub(super) ticket: u64,
+    /// When its locks may have ended; trying on after that is in vain.
+    pub(super) until: Instant,
 }
 
 /// Entries that travel in one request and succeed or fail together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
     pub(super) entries: Vec<Entry>,
-    /// When the first of its locks may have ended; trying on after that is in vain.
-    pub(super) until: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,6 +247,12 @@ impl Book {
         Some((first.first, open.fold(first.len(), |sum, run| sum + run.len())))
     }
 
+    /// The record that the program has had for longest, by when it was asked for.
+    pub(super) fn oldest(&self) -> Option<(i64, Instant)> {
+        let held = self.held.iter().filter(|run| run.value.stage != Stage::Buffered);
+        held.map(|run| (run.first, run.value.since)).min_by_key(|(_, since)| *since)
+    }
+
     /// Takes the next group to send, which stays in flight until [`Book::complete`]. Final kinds
     /// and renewals never share a group, so that a refused renewal fails no acceptance.
     pub(super) fn take_group(&mut self, renewals: bool) -> Option<&Group> {
@@ -258,16 +264,14 @@ impl Book {
             Some(at) => self.retry.remove(at)?,
             None => {
                 let mut entries = Vec::new();
-                let mut until = None;
                 let wanted = |queued: Queued| (queued.kind == Kind::Renew) == renewals;
-                self.queued.take(i64::MIN, i64::MAX, wanted, |run| {
-                    entries.push(entry(&run));
-                    let end = run.value.until;
-                    until = Some(until.map_or(end, |until: Instant| until.min(end)));
-                });
-                Group { entries, until: until? }
+                self.queued.take(i64::MIN, i64::MAX, wanted, |run| entries.push(entry(&run)));
+                Group { entries }
             }
         };
+        if group.entries.is_empty() {
+            return None;
+        }
         Some(self.in_flight.insert(group))
     }
 
@@ -285,18 +289,20 @@ impl Book {
                 }
                 group.entries.into_iter().map(|entry| (entry, true)).collect()
             }
-            Verdict::Again if now < group.until => {
+            Verdict::Again if group.entries.iter().any(|entry| now < entry.until) => {
                 self.retry.push_front(group);
                 Vec::new()
             }
-            Verdict::Invalid if now < group.until => match halves(group) {
-                Ok((left, right)) => {
-                    self.retry.push_front(right);
-                    self.retry.push_front(left);
-                    Vec::new()
+            Verdict::Invalid if group.entries.iter().any(|entry| now < entry.until) => {
+                match divide(group, now) {
+                    Ok((left, right)) => {
+                        self.retry.push_front(right);
+                        self.retry.push_front(left);
+                        Vec::new()
+                    }
+                    Err(single) => failed(single),
                 }
-                Err(single) => failed(single),
-            },
+            }
             Verdict::Again | Verdict::Invalid | Verdict::Failed => failed(group),
         }
     }
@@ -367,12 +373,23 @@ impl Entry {
 }
 
 fn entry(run: &Run<Queued>) -> Entry {
-    let Queued { kind, ticket, .. } = run.value;
-    Entry { first: run.first, last: run.last, kind, ticket }
+    let Queued { kind, ticket, until } = run.value;
+    Entry { first: run.first, last: run.last, kind, ticket, until }
 }
 
 fn failed(group: Group) -> Vec<(Entry, bool)> {
     group.entries.into_iter().map(|entry| (entry, false)).collect()
+}
+
+/// Two groups, one of which is more likely to be taken. Locks that may have ended are the first
+/// suspects; they get one more request together, as the broker's clock may see it otherwise.
+fn divide(group: Group, now: Instant) -> Result<(Group, Group), Group> {
+    let (good, ended): (Vec<_>, Vec<_>) =
+        group.entries.into_iter().partition(|entry| now < entry.until);
+    if ended.is_empty() || good.is_empty() {
+        return halves(Group { entries: [good, ended].concat() });
+    }
+    Ok((Group { entries: good }, Group { entries: ended }))
 }
 
 /// Two groups of about the same number of offsets. A single offset cannot be divided, and
@@ -397,8 +414,7 @@ fn halves(group: Group) -> Result<(Group, Group), Group> {
             room = 0;
         }
     }
-    let until = group.until;
-    Ok((Group { entries: left, until }, Group { entries: right, until }))
+    Ok((Group { entries: left }, Group { entries: right }))
 }
 
 /// Entries in the form of the protocol: sorted, not overlapping, one kind for each batch, adjacent

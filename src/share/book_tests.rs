@@ -171,6 +171,24 @@ fn share_22_bisection_ends_when_the_locks_have_ended() {
 }
 
 #[test]
+fn share_22_locks_that_have_ended_are_told_apart_from_those_that_have_not() {
+    let mut book = delivered();
+    // A lock of its own for the first half, as a renewal gives it.
+    book.acquire(0, 4, start(), later(60));
+    book.deliver(0, 4);
+    book.acknowledge(0, 9, Kind::Accept, 0);
+    assert_eq!(sent(&mut book), [(0, 9, 1)]);
+    assert!(book.complete(Verdict::Invalid, later(40)).is_empty());
+    assert_eq!(sent(&mut book), [(0, 4, 1)]);
+    let good = book.complete(Verdict::Done(later(70)), later(41));
+    assert!(good.iter().all(|(entry, ok)| *ok && entry.last <= 4), "{good:?}");
+    assert_eq!(sent(&mut book), [(5, 9, 1)], "once more: the broker's clock decides");
+    let bad = book.complete(Verdict::Invalid, later(42));
+    assert!(bad.iter().all(|(entry, ok)| !*ok && entry.first >= 5), "{bad:?}");
+    assert!(book.is_empty());
+}
+
+#[test]
 fn a_failed_state_write_is_repeated_until_the_lock_ends() {
     let mut book = delivered();
     book.acknowledge(0, 9, Kind::Accept, 0);

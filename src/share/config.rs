@@ -44,7 +44,7 @@ pub struct ShareConsumerBuilder {
     flush_interval: Duration,
     auto_renew: Option<Duration>,
     failure: FailurePolicy,
-    metrics: Option<Metrics>,
+    pub(super) metrics: Option<Metrics>,
     callback: Option<AckCallback>,
 }
 

@@ -20,7 +20,7 @@ use super::stats::Source;
 use super::tasks;
 use crate::client::Client;
 use crate::metrics::{Metrics, Registration};
-use crate::snapshot::{Health, Ready, State as Stage};
+use crate::snapshot::{Blocked, Health, Ready, State as Stage};
 use crate::wire::Uuid;
 
 /// A member of a share group. Clones are handles of the same member.
@@ -317,11 +317,21 @@ impl ShareConsumer {
         Some(until.into_std())
     }
 
-    /// Where the consumer is in its life, for a liveness probe.
+    /// Where the consumer is in its life, for a liveness probe. Progress is an acknowledgement that
+    /// a broker took, other than a renewal; the oldest record is the one that polls returned and
+    /// that was not acknowledged for longest, its age counted from its fetch. Keys are not kept.
     pub fn health(&self) -> Health {
+        let now = Instant::now();
         let state = self.inner.shared.lock();
         let mut health = Health::new(stage(&state));
         health.cause = state.fatal.as_ref().map(ToString::to_string);
+        health.last_progress = self.inner.shared.stats.last_progress();
+        health.oldest_blocked = state.oldest_held().map(|(id, offset, since)| {
+            let age = now.saturating_duration_since(since);
+            let mut blocked = Blocked::new(id.partition, offset, None, age);
+            blocked.topic = Some(state.name(id.topic).to_string());
+            blocked
+        });
         health
     }
 

@@ -6,7 +6,7 @@ use crate::wire::Uuid;
 
 /// A batch with records `base..base + count`.
 fn batch(base: i64, count: i64) -> BytesMut {
-    crate::share::scripted_tests::batch(base, count)
+    crate::share::scripted::batch(base, count)
 }
 
 fn origin() -> Arc<Origin> {

@@ -5,9 +5,13 @@
 //! There is no order to rely on, and each record is handed out at least once until it is accepted,
 //! rejected, or was delivered as often as the group allows (5 times by default).
 //!
-//! [`ShareConsumer`] is the member; [`ShareConsumer::run`] calls an async handler for each record;
+//! [`ShareConsumer`] is the member; [`ShareConsumer::stream`] gives its records one after the other,
+//! [`ShareConsumer::run`] calls an async handler for each of them;
 //! [`ShareAdmin`] describes groups and sets their offsets. Needs Apache Kafka 4.1 with
 //! `share.version=1`, or 4.2 and later; renewing locks and exact limits of a poll need 4.2.
+//!
+//! Records come from the partitions' leaders alone: share groups have no fetching from followers
+//! (KIP-392), as only the leader knows who holds what. `client.rack` goes to the group's assignor.
 //!
 //! A group starts at the end of its topics unless its setting `share.auto.offset.reset` says
 //! `earliest`; see [`ShareAdmin::set_group_config`].
@@ -49,7 +53,8 @@ mod runner;
 mod runs;
 mod session;
 mod state;
-mod stats;
+pub(crate) mod stats;
+mod stream;
 mod tasks;
 
 pub use admin::{ShareAdmin, ShareGroupDescription, ShareMember, ShareOffset};
@@ -59,6 +64,7 @@ pub use dead_letter::{DeadLetter, DeadLetterError};
 pub use error::{AckError, AckResult, CommitReport, ShareError};
 pub use record::{ShareHeader, ShareRecord, ShareRecords};
 pub use runner::FailurePolicy;
+pub use stream::ShareStream;
 
 use crate::wire::Uuid;
 
@@ -105,5 +111,11 @@ struct PartitionId {
     partition: i32,
 }
 
+#[cfg(test)]
+mod scripted;
+#[cfg(test)]
+mod scripted_ending_tests;
+#[cfg(test)]
+mod scripted_surface_tests;
 #[cfg(test)]
 mod scripted_tests;

@@ -748,6 +748,13 @@ impl State {
         self.nodes.values().flat_map(|node| node.books.values()).map(Book::held).sum()
     }
 
+    /// The record that the program has had for longest without settling it.
+    pub(super) fn oldest_held(&self) -> Option<(PartitionId, i64, Instant)> {
+        let books = self.nodes.values().flat_map(|node| &node.books);
+        let held = books.filter_map(|(id, book)| book.oldest().map(|(at, since)| (*id, at, since)));
+        held.min_by_key(|(_, _, since)| *since)
+    }
+
     pub(super) fn unsettled(&self) -> u64 {
         self.nodes.values().flat_map(|node| node.books.values()).map(Book::unsettled).sum()
     }

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
 
 use super::AckType;
 use super::error::AckResult;
@@ -26,6 +29,8 @@ pub(super) struct Stats {
     ack_failures: AtomicU64,
     heartbeats: AtomicU64,
     assignments: AtomicU64,
+    /// Milliseconds since 1970 of the last acknowledgement that a broker took; 0 before the first.
+    progress_ms: AtomicU64,
 }
 
 impl Stats {
@@ -59,7 +64,21 @@ impl Stats {
         self.assignments.fetch_add(1, Relaxed);
     }
 
+    /// When a record was settled last.
+    pub(super) fn last_progress(&self) -> Option<SystemTime> {
+        match self.progress_ms.load(Relaxed) {
+            0 => None,
+            millis => Some(UNIX_EPOCH + Duration::from_millis(millis)),
+        }
+    }
+
     pub(super) fn acknowledged(&self, result: &AckResult) {
+        // A renewal or a gap finishes no record.
+        if result.result.is_ok() && !matches!(result.ack, None | Some(AckType::Renew)) {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let millis = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+            self.progress_ms.store(millis, Relaxed);
+        }
         let count = result.last_offset.abs_diff(result.first_offset).saturating_add(1);
         let counter = match (&result.result, result.ack) {
             (Err(_), _) => &self.ack_failures,
@@ -80,6 +99,10 @@ macro_rules! families {
     ($($id:ident: $name:literal, $kind:expr, $labels:ident, $help:literal;)+) => {
         $(static $id: Definition =
             Definition { name: $name, help: $help, kind: $kind, labels: $labels };)+
+
+        /// All families, for the documentation.
+        #[cfg(test)]
+        pub(crate) static DEFINITIONS: &[&Definition] = &[$(&$id),+];
     };
 }
 
@@ -114,6 +137,17 @@ families! {
         "Offsets acknowledged and not yet confirmed by a broker.";
     ASSIGNED: "llingr_share_assigned_partitions", Kind::Gauge, GROUP,
         "Partitions assigned now.";
+    OLDEST_HELD: "llingr_share_oldest_held_seconds", Kind::Gauge, GROUP,
+        "Age of the record that the program has had for longest without settling it, in seconds; 0 \
+         when it has none.";
+    SINCE_POLL: "llingr_share_last_poll_age_seconds", Kind::Gauge, GROUP,
+        "Time since the last poll in seconds; 0 while one waits.";
+    CONNECTIONS_OPENED: "llingr_client_connections_opened", Kind::Counter, GROUP,
+        "Connections to brokers that were opened and logged in.";
+    CONNECTION_FAILURES: "llingr_client_connection_failures", Kind::Counter, GROUP,
+        "Attempts to connect or to log in that failed.";
+    CONNECTIONS: "llingr_client_connections", Kind::Gauge, GROUP,
+        "Connections to brokers that are open now.";
 }
 
 /// Reads a consumer at each scrape; nothing once it is gone.
@@ -148,17 +182,36 @@ impl SampleSource for Source {
             let labels = [group[0].clone(), Arc::from(kind)];
             samples.add(&ACKNOWLEDGED, &labels, Value::Counter(counter.load(Relaxed)));
         }
-        let (held, buffered, unsettled, assigned) = {
+        let now = Instant::now();
+        let (held, buffered, unsettled, assigned, oldest, since_poll) = {
             let state = shared.lock();
             let assigned: usize =
                 state.assignment.iter().flat_map(|a| a.values()).map(|set| set.len()).sum();
-            (state.held(), state.ready_records as u64, state.unsettled(), assigned as u64)
+            let since_poll = if state.polling > 0 { now } else { state.last_poll };
+            let oldest = state.oldest_held().map_or(now, |(_, _, since)| since);
+            let buffered = state.ready_records as u64;
+            (state.held(), buffered, state.unsettled(), assigned as u64, oldest, since_poll)
         };
-        for (definition, value) in
-            [(&HELD, held), (&BUFFERED, buffered), (&UNSETTLED, unsettled), (&ASSIGNED, assigned)]
-        {
+        let connections = shared.client.connections();
+        let open = connections.open;
+        for (definition, value) in [
+            (&HELD, held),
+            (&BUFFERED, buffered),
+            (&UNSETTLED, unsettled),
+            (&ASSIGNED, assigned),
+            (&CONNECTIONS, open),
+        ] {
             let value = i64::try_from(value).unwrap_or(i64::MAX);
             samples.add(definition, &group, Value::Whole(value));
+        }
+        for (definition, since) in [(&OLDEST_HELD, oldest), (&SINCE_POLL, since_poll)] {
+            let age = now.saturating_duration_since(since).as_secs_f64();
+            samples.add(definition, &group, Value::Gauge(age));
+        }
+        for (definition, count) in
+            [(&CONNECTIONS_OPENED, connections.opened), (&CONNECTION_FAILURES, connections.failed)]
+        {
+            samples.add(definition, &group, Value::Counter(count));
         }
     }
 }

@@ -80,6 +80,61 @@ fn records_arrive_complete_in_every_compression_with_keys_where_java_puts_them()
 }
 
 #[test]
+fn batches_that_are_too_large_for_the_topic_are_split_and_keep_order_and_sequence() {
+    let broker = shared_broker();
+    let tool = broker.tool();
+    block_on(async {
+        let client = plain_client(broker.bootstrap());
+        for compression in [Compression::None, Compression::Lz4] {
+            let topic = unique("produce");
+            tool.create_topic(&NewTopic::new(&topic, 1).config("max.message.bytes", "3000"))
+                .unwrap();
+            // Batches of up to sixteen kilobytes, five of them on their way at once.
+            let config = ProducerConfig {
+                compression,
+                linger: Duration::from_millis(50),
+                ..ProducerConfig::default()
+            };
+            let producer = Producer::new(client.clone(), config).unwrap();
+            let mut deliveries = Vec::new();
+            for n in 0..600 {
+                // Random letters, so that compression does not make them fit.
+                let noise: String =
+                    std::iter::repeat_with(fastrand::alphanumeric).take(200).collect();
+                let mut next = record(&topic, Some("key"), &format!("{n} {noise}"));
+                next.headers = vec![("h".into(), Some(n.to_string().into())), ("e".into(), None)];
+                next.timestamp = Some(1_700_000_000_000 + n);
+                deliveries.push(producer.send(&next).await.unwrap());
+                if n == 300 {
+                    // A record that is too large by itself is refused alone.
+                    let large: String =
+                        std::iter::repeat_with(fastrand::alphanumeric).take(8000).collect();
+                    let large = record(&topic, Some("key"), &large);
+                    producer.flush().await.unwrap();
+                    let error = producer.send_and_wait(&large).await.unwrap_err();
+                    assert!(error.to_string().contains("max.message.bytes"), "{error}");
+                }
+            }
+            producer.flush().await.unwrap();
+            for (n, delivery) in deliveries.into_iter().enumerate() {
+                let placed = delivery.wait().await.unwrap();
+                assert_eq!(placed.offset, Some(n as i64), "{compression:?}");
+            }
+            let stored = tool.read(&topic).unwrap();
+            assert_eq!(stored.len(), 600, "{compression:?}");
+            for (n, stored) in stored.iter().enumerate() {
+                assert!(stored.value_str().starts_with(&format!("{n} ")), "{}", stored.value_str());
+                assert_eq!(stored.timestamp_ms, 1_700_000_000_000 + n as i64);
+                let value = Some(n.to_string().into_bytes());
+                let headers: Vec<_> =
+                    stored.headers.iter().map(|h| (h.key.as_str(), h.value.clone())).collect();
+                assert_eq!(headers, [("h", value), ("e", None)]);
+            }
+        }
+    });
+}
+
+#[test]
 fn what_cannot_be_sent_is_refused_with_the_setting_that_matters() {
     let broker = shared_broker();
     block_on(async {

@@ -4,6 +4,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod changing;
 mod common;
 mod consuming;
 mod failing;
+mod locks;
+mod secured;
+mod versions;

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::certs::Certs;
@@ -11,6 +11,7 @@ use super::dist::{Dist, KafkaVersion};
 use super::guard::{Guarded, Output, remove_with_process, send_signal};
 use super::ports::Port;
 use super::properties::{NodePorts, Rights, node_properties, scram_users};
+use super::proxy::Proxy;
 use super::tool::Tool;
 use super::{kafka_dir, tail, unique, wait_until};
 
@@ -29,6 +30,7 @@ pub(crate) struct ClusterBuilder {
     fast: bool,
     properties: Vec<(String, String)>,
     features: Vec<String>,
+    proxy: Option<Arc<Proxy>>,
 }
 
 impl ClusterBuilder {
@@ -71,6 +73,12 @@ impl ClusterBuilder {
         self
     }
 
+    /// Has all clients of its single broker come through `proxy`, by its advertised address.
+    pub(crate) fn behind(mut self, proxy: &Arc<Proxy>) -> Self {
+        self.proxy = Some(proxy.clone());
+        self
+    }
+
     /// Lets Java optimise fully: slower to start, for benchmarks.
     pub(crate) fn for_benchmark(mut self) -> Self {
         self.fast = true;
@@ -106,6 +114,11 @@ impl ClusterBuilder {
             create_dir(&home);
             let mut p =
                 node_properties(node, &ports, &home.join("data"), certs.as_ref(), self.rights);
+            if let Some(proxy) = &self.proxy {
+                assert!(self.nodes == 1 && !self.secure, "one broker with one listener");
+                p.set("advertised.listeners", format!("PLAINTEXT://{}", proxy.address()));
+                proxy.lead_to(node.address(Listener::Plaintext).expect("a PLAINTEXT listener"));
+            }
             for (name, value) in &self.properties {
                 p.set(name, value);
             }
@@ -170,6 +183,7 @@ impl Cluster {
             fast: false,
             properties: Vec::new(),
             features: Vec::new(),
+            proxy: None,
         }
     }
 

@@ -8,6 +8,7 @@
 //!   and restart, with security listeners and ACLs by option.
 //! - [`Tool`]: topics, records, transactions, groups, offsets, ACLs, leaders.
 //! - [`Child`]: a test function run in a process of its own.
+//! - [`Proxy`]: a way to a broker that can be cut on one side.
 //! - [`JavaPeer`]: a program of Kafka's own.
 //!
 //! What a test starts ends with it, also when it panics or is killed (see
@@ -28,6 +29,7 @@ mod guard;
 mod java;
 mod ports;
 mod properties;
+mod proxy;
 mod shared;
 mod tool;
 mod tool_process;
@@ -41,6 +43,7 @@ pub(crate) use conn::{
 };
 pub(crate) use dist::KafkaVersion;
 pub(crate) use java::JavaPeer;
+pub(crate) use proxy::Proxy;
 pub(crate) use shared::{SharedBroker, shared_broker, shared_secure_broker};
 pub(crate) use tool::{Pending, Tool, ToolError, Transaction};
 pub(crate) use tool_types::*;

@@ -127,11 +127,15 @@ pub(super) async fn write<W: AsyncWrite + Unpin>(
     shared: Arc<Shared>,
     stream: W,
     frames: mpsc::Receiver<Frame>,
-    ready: oneshot::Sender<()>,
+    ready: oneshot::Sender<Result<()>>,
 ) {
     let mut broken = shared.broken.subscribe();
     let mut writer = Writer { shared: shared.clone(), stream };
     tokio::select! {
+        // A broker that refuses a login hangs up right behind its answer. The reader has then
+        // delivered the answer and broken the connection before this task runs again: the answer
+        // must come first, as the hang-up alone looks like something to try again.
+        biased;
         Err(error) = writer.run(frames, ready) => shared.fail(error),
         _ = broken.wait_for(|broken| *broken) => {}
     }
@@ -143,13 +147,19 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     async fn run(
         &mut self,
         mut frames: mpsc::Receiver<Frame>,
-        ready: oneshot::Sender<()>,
+        ready: oneshot::Sender<Result<()>>,
     ) -> Result<std::convert::Infallible> {
-        let versions = login::negotiate(self).await?;
-        let _ = self.shared.versions.set(versions);
-        let mut login_until = login::log_in(self).await?;
-        // Failing means that nobody waits any more; the handle's drop ends this task.
-        let _ = ready.send(());
+        // Sending fails when nobody waits any more; the handle's drop ends this task.
+        let mut login_until = match self.open().await {
+            Ok(login_until) => {
+                let _ = ready.send(Ok(()));
+                login_until
+            }
+            Err(error) => {
+                let _ = ready.send(Err(error.clone()));
+                return Err(error);
+            }
+        };
         loop {
             let mut renew = pin!(sleep_until_some(login_until));
             let frame = tokio::select! {
@@ -162,6 +172,13 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
                 None => login_until = login::log_in(self).await?,
             }
         }
+    }
+
+    /// What comes before the first request. Returns when to log in again.
+    async fn open(&mut self) -> Result<Option<Instant>> {
+        let versions = login::negotiate(self).await?;
+        let _ = self.shared.versions.set(versions);
+        login::log_in(self).await
     }
 
     /// Writes one frame and those queued behind it, then flushes once.

@@ -46,6 +46,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::error::{Error, Result};
+use super::retry::{Verdict, decide};
 use super::sasl::SaslConfig;
 use crate::wire::messages::ResponseHeader;
 use crate::wire::{Message as _, Request};
@@ -178,9 +179,12 @@ impl Connection {
             )))),
         };
         let connection = Self { shared, _tasks: Arc::new(tasks) };
-        // The writer drops `ready` only after it recorded a failure.
         match is_ready.await {
-            Ok(()) => Ok(connection),
+            Ok(Ok(())) => Ok(connection),
+            // The broker's word; that it hung up as well tells less.
+            Ok(Err(refused)) if decide(&refused) == Verdict::Fail => Err(refused),
+            Ok(Err(error)) => Err(connection.shared.state().failure.clone().unwrap_or(error)),
+            // The writer drops `ready` unsent only after a failure was recorded.
             Err(_) => Err(connection.shared.failure()),
         }
     }

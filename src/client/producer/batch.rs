@@ -8,7 +8,9 @@ use tokio::time::Instant;
 
 use crate::client::admin::TopicPartition;
 use crate::client::error::{Error, Result};
-use crate::wire::records::{BatchBuilder, ProducerState, restamp};
+use crate::wire::records::{
+    BatchBuilder, BatchOptions, Batches, DecodeOptions, HeaderRef, ProducerState, restamp,
+};
 
 /// Producer id and epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,16 +44,37 @@ impl Delivery {
     /// # Cancel safety
     /// Dropping the future forgets the outcome, not the record.
     pub async fn wait(self) -> Result<Placed> {
-        let base = self.completion.wait().await?;
-        let offset = base.offset.map(|offset| offset + self.index);
-        Ok(Placed { partition: base.partition, offset })
+        let (mut completion, mut index) = (self.completion, self.index);
+        loop {
+            completion = match completion.wait().await {
+                Outcome::Settled(placed) => {
+                    let base = placed?;
+                    let offset = base.offset.map(|offset| offset + index);
+                    return Ok(Placed { partition: base.partition, offset });
+                }
+                Outcome::Split { left_records, left, .. } if index < left_records => left,
+                Outcome::Split { left_records, right, .. } => {
+                    index -= left_records;
+                    right
+                }
+            };
+        }
     }
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone)]
+enum Outcome {
+    /// Written at this first offset, or given up.
+    Settled(Result<Placed>),
+    /// Too large for the topic: its records go on in two batches.
+    Split { left_records: i64, left: Arc<Completion>, right: Arc<Completion> },
 }
 
 /// The outcome of a batch, shared by the deliveries of its records.
 #[derive(Debug)]
 pub(super) struct Completion {
-    outcome: OnceLock<Result<Placed>>,
+    outcome: OnceLock<Outcome>,
     /// Without permits; closed when the outcome is there.
     done: Semaphore,
 }
@@ -61,12 +84,28 @@ impl Completion {
         Arc::new(Self { outcome: OnceLock::new(), done: Semaphore::new(0) })
     }
 
-    pub(super) async fn wait(&self) -> Result<Placed> {
+    async fn wait(&self) -> Outcome {
         let _closed = self.done.acquire().await;
-        self.outcome.get().cloned().unwrap_or(Err(Error::Closed))
+        self.outcome.get().cloned().unwrap_or(Outcome::Settled(Err(Error::Closed)))
     }
 
-    fn set(&self, outcome: Result<Placed>) {
+    /// Waits for all records, those of batches that it was split into included.
+    ///
+    /// # Errors
+    /// The first one among them.
+    pub(super) async fn wait_all(self: Arc<Self>) -> Result<()> {
+        let mut outcome = Ok(());
+        let mut open = vec![self];
+        while let Some(next) = open.pop() {
+            match next.wait().await {
+                Outcome::Settled(placed) => outcome = outcome.and(placed.map(drop)),
+                Outcome::Split { left, right, .. } => open.extend([right, left]),
+            }
+        }
+        outcome
+    }
+
+    fn set(&self, outcome: Outcome) {
         let _ = self.outcome.set(outcome);
         self.done.close();
     }
@@ -79,10 +118,15 @@ pub(super) struct Stamp {
     pub(super) base_sequence: i32,
 }
 
+/// Distance between the ordinals of two batches, a power of two: how often one can be halved.
+pub(super) const ORDINAL_SPAN: u64 = 1 << 20;
+
 pub(super) struct Batch {
     pub(super) partition: TopicPartition,
     /// Order of creation, across partitions.
     pub(super) ordinal: u64,
+    /// Ordinals from `ordinal` on that are this batch's own, for what it may be split into.
+    span: u64,
     pub(super) records: i32,
     pub(super) created: Instant,
     /// No more records are taken.
@@ -104,6 +148,7 @@ impl Batch {
         Self {
             partition,
             ordinal,
+            span: ORDINAL_SPAN,
             records: 0,
             created: Instant::now(),
             closed: false,
@@ -162,13 +207,78 @@ impl Batch {
 
     pub(super) fn complete(self, outcome: Result<Option<i64>>) {
         let partition = self.partition.clone();
-        self.completion.set(outcome.map(|offset| Placed { partition, offset }));
+        let placed = outcome.map(|offset| Placed { partition, offset });
+        self.completion.set(Outcome::Settled(placed));
     }
+
+    /// Two batches with the same records and sequence numbers, in their order, to take this one's
+    /// place; `None` if it cannot be divided. Only for a batch that no broker has written.
+    pub(super) fn split(&mut self) -> Option<(Self, Self)> {
+        let (left, right) = self.halves()?;
+        self.completion.set(Outcome::Split {
+            left_records: i64::from(left.records),
+            left: left.completion.clone(),
+            right: right.completion.clone(),
+        });
+        Some((left, right))
+    }
+
+    fn halves(&mut self) -> Option<(Self, Self)> {
+        let (stamp, span) = (self.stamp?, self.span / 2);
+        let left_records = self.records / 2;
+        if left_records == 0 || span == 0 {
+            return None;
+        }
+        let Content::Encoded { bytes, .. } = &self.content else { return None };
+        let encoded = Batches::new(bytes.clone()).next()?.ok()?;
+        let options =
+            BatchOptions { compression: encoded.header.compression().ok()?, ..Default::default() };
+        let records =
+            encoded.records(&DecodeOptions { check_crc: false, ..Default::default() }).ok()?;
+        let (mut left, mut right) = (BatchBuilder::new(options), BatchBuilder::new(options));
+        for (at, record) in records.iter().enumerate() {
+            let record = record.ok()?;
+            let half =
+                if at < usize::try_from(left_records).ok()? { &mut left } else { &mut right };
+            let headers: Vec<HeaderRef<'_>> = record.headers().collect();
+            half.append(record.timestamp, record.key, record.value, headers.iter().copied())
+                .ok()?;
+        }
+        let right_stamp =
+            Stamp { base_sequence: advance(stamp.base_sequence, left_records), ..stamp };
+        let right_records = self.records - left_records;
+        let mut right = self.part(self.ordinal + span, right_records, right_stamp, right);
+        let mut left = self.part(self.ordinal, left_records, stamp, left);
+        right.room = self.room.as_mut().and_then(|room| room.split(room.num_permits() / 2));
+        left.room = self.room.take();
+        Some((left, right))
+    }
+
+    fn part(&self, ordinal: u64, records: i32, stamp: Stamp, builder: BatchBuilder) -> Self {
+        Self {
+            partition: self.partition.clone(),
+            ordinal,
+            span: self.span / 2,
+            records,
+            created: self.created,
+            closed: true,
+            stamp: Some(stamp),
+            completion: Completion::new(),
+            content: Content::Open(builder),
+            room: None,
+        }
+    }
+}
+
+/// Sequence numbers pass from the largest to 0.
+pub(super) fn advance(sequence: i32, records: i32) -> i32 {
+    let next = (i64::from(sequence) + i64::from(records)) & i64::from(i32::MAX);
+    i32::try_from(next).unwrap_or(0)
 }
 
 /// Whoever waits hears of a batch that is dropped with its producer.
 impl Drop for Batch {
     fn drop(&mut self) {
-        self.completion.set(Err(Error::Closed));
+        self.completion.set(Outcome::Settled(Err(Error::Closed)));
     }
 }

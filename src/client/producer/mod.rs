@@ -179,7 +179,7 @@ impl Producer {
     pub async fn flush(&self) -> Result<()> {
         let mut first = Ok(());
         for completion in self.shared.begin_flush() {
-            let outcome = completion.wait().await.map(drop);
+            let outcome = completion.wait_all().await;
             first = first.and(outcome);
         }
         first

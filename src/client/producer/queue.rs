@@ -12,7 +12,9 @@
 //! 4. Once a batch with a sequence is given up, its successors would leave a gap. No batch is
 //!    taken until all on the wire came back; then the producer's epoch is raised (KIP-360) and
 //!    what is left is numbered anew from 0.
-//! 5. A new identity of the producer is adopted only when nothing numbered under the old one is
+//! 5. A batch that was too large for its topic comes back as two with its numbers, each of which
+//!    stands for its own part of them: no gap.
+//! 6. A new identity of the producer is adopted only when nothing numbered under the old one is
 //!    outstanding.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -20,7 +22,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::batch::{Batch, Identity, Stamp};
+use super::batch::{Batch, Identity, Stamp, advance};
 use crate::client::backoff::{Backoff, BackoffPolicy};
 use crate::client::error::Error;
 
@@ -161,6 +163,14 @@ impl Queue {
         self.waiting.insert(at, batch);
     }
 
+    /// A batch that no broker has written comes back as two, which keep its numbers.
+    pub(super) fn split(&mut self, left: Batch, right: Batch) {
+        self.on_wire.remove(&left.ordinal);
+        let at = self.waiting.partition_point(|other| other.ordinal < left.ordinal);
+        self.waiting.insert(at, right);
+        self.waiting.insert(at, left);
+    }
+
     /// A batch that was numbered is given up: rule 4.
     pub(super) fn given_up(&mut self, ordinal: u64) {
         self.on_wire.remove(&ordinal);
@@ -217,12 +227,6 @@ impl Queue {
             self.identity = None;
         }
     }
-}
-
-/// Sequence numbers pass from the largest to 0.
-fn advance(sequence: i32, records: i32) -> i32 {
-    let next = (i64::from(sequence) + i64::from(records)) & i64::from(i32::MAX);
-    i32::try_from(next).unwrap_or(0)
 }
 
 /// The error of a batch that waited too long.

@@ -44,13 +44,10 @@ impl State {
                 }
                 self.requeue(batch, now);
             }
-            ErrorCode::MessageTooLarge => {
-                let error = Error::state(format!(
-                    "{}; lower batch.size, or raise max.message.bytes of the topic",
-                    answer.error
-                ));
-                self.give_up(batch, error);
-            }
+            ErrorCode::MessageTooLarge => match self.over() {
+                Some(over) => self.give_up(batch, over),
+                None => self.divide(batch, &answer.error),
+            },
             _ => return self.retry_or_give_up(batch, answer.error, now),
         }
         false
@@ -76,14 +73,30 @@ impl State {
         }
     }
 
-    fn requeue(&mut self, batch: Batch, now: Instant) {
-        let over = match (&self.fatal, &self.txn) {
+    /// Sends the two halves of a batch that is larger than its topic takes; a record that is too
+    /// large by itself is given up.
+    fn divide(&mut self, mut batch: Batch, error: &Error) {
+        match batch.split() {
+            Some((left, right)) => self.split(left, right),
+            None => {
+                let text = format!("{error}; raise max.message.bytes of the topic");
+                self.give_up(batch, Error::state(text));
+            }
+        }
+    }
+
+    /// Why nothing is sent any more.
+    fn over(&self) -> Option<Error> {
+        match (&self.fatal, &self.txn) {
             (Some(fatal), _) => Some(fatal.clone()),
             (None, Txn::Failed(error)) => Some(error.clone()),
             (None, Txn::Ending { .. }) => Some(Error::state("the transaction was aborted")),
             _ => None,
-        };
-        if let Some(error) = over {
+        }
+    }
+
+    fn requeue(&mut self, batch: Batch, now: Instant) {
+        if let Some(error) = self.over() {
             return self.give_up(batch, error);
         }
         match self.queues.get_mut(&batch.partition) {

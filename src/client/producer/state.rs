@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::Instant;
 
-use super::batch::{Batch, Completion, Delivery, Identity};
+use super::batch::{Batch, Completion, Delivery, Identity, ORDINAL_SPAN};
 use super::partitioner::{Sticky, partition_of_key};
 use super::queue::{Due, Queue};
 use super::{ProducerConfig, ProducerRecord};
@@ -173,7 +173,7 @@ impl Shared {
                 ..BatchOptions::default()
             };
             let batch = Batch::new(tp.clone(), *next_ordinal, BatchBuilder::new(options));
-            *next_ordinal += 1;
+            *next_ordinal += ORDINAL_SPAN;
             incomplete.insert(batch.ordinal, batch.completion.clone());
             queue.push(batch);
         }
@@ -257,6 +257,20 @@ impl State {
     /// Whether every record accepted has its outcome.
     pub(super) fn is_settled(&self) -> bool {
         self.incomplete.is_empty()
+    }
+
+    /// Puts the halves of a batch that is too large in its place.
+    pub(super) fn split(&mut self, left: Batch, right: Batch) {
+        for half in [&left, &right] {
+            self.incomplete.insert(half.ordinal, half.completion.clone());
+        }
+        match self.queues.get_mut(&left.partition) {
+            Some(queue) => queue.split(left, right),
+            None => {
+                self.complete(left, Err(Error::Closed));
+                self.complete(right, Err(Error::Closed));
+            }
+        }
     }
 
     pub(super) fn complete(&mut self, batch: Batch, outcome: Result<Option<i64>>) {
