@@ -57,7 +57,8 @@
 //!   as a static archive, so that building needs Go 1.26 and a C compiler, or a
 //!   prebuilt archive in `LLINGR_LIB_DIR`.
 //! - `share` (default): share groups in native Rust, without Go.
-//! - `streams` (default): reserved for stream processing; nothing public yet.
+//! - `streams` (default): stream processing in native Rust: topologies, the stateless DSL,
+//!   state stores and a test driver, but no runtime yet.
 //! - `dev-broker`: the embedded broker.
 //!
 //! # Guarantees and limits

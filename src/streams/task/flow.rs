@@ -10,15 +10,13 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use super::TaskId;
 use super::collector::Collector;
 use super::handler::{ErrorContext, ErrorDecision, ErrorStage};
 use super::state::{OpenStore, TaskState};
 use crate::streams::error::{BoxError, Failed, Place, TaskError};
 use crate::streams::processor::{Cancellable, PunctuationType};
-use crate::streams::record::{Headers, Record, RecordMetadata};
+use crate::streams::record::{Record, RecordMetadata};
 use crate::streams::task::collector::OutRecord;
 use crate::streams::topology::Graph;
 
@@ -277,10 +275,6 @@ impl Flow<'_> {
         self.state.timestamp
     }
 
-    pub(crate) fn headers(&self) -> &Headers {
-        &self.state.headers
-    }
-
     pub(crate) fn metadata(&self) -> Option<RecordMetadata> {
         self.state.source.metadata()
     }
@@ -311,10 +305,5 @@ impl Flow<'_> {
 
     pub(crate) fn dropped(&mut self) {
         self.state.dropped_records += 1;
-    }
-
-    /// The bytes of the source record, for those who keep them.
-    pub(crate) fn source_value(&self) -> Option<&Bytes> {
-        self.state.source.value.as_ref()
     }
 }

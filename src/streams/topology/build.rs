@@ -98,11 +98,6 @@ impl Graph {
     pub(crate) fn globals(&self) -> &[Arc<str>] {
         &self.globals
     }
-
-    /// Nodes there are.
-    pub(crate) fn len(&self) -> usize {
-        self.names.len()
-    }
 }
 
 #[derive(Clone)]
