@@ -45,19 +45,19 @@ pub(crate) mod scripted;
 mod secret;
 mod tls;
 
-#[cfg(feature = "share")]
+#[cfg(any(feature = "share", feature = "streams"))]
 pub(crate) use backoff::Backoff;
 #[cfg(feature = "share")]
 pub(crate) use connection::Connection;
-#[cfg(feature = "share")]
+#[cfg(any(feature = "share", feature = "streams"))]
 pub(crate) use coordinator::CoordinatorKind;
-#[cfg(feature = "share")]
+#[cfg(any(feature = "share", feature = "streams"))]
 pub(crate) use error::ErrorCodeExt;
 #[cfg(feature = "share")]
 pub(crate) use metadata::{LeaderHint, TopicKey, node as leader_node};
 #[cfg(feature = "share")]
 pub(crate) use pool::Purpose;
-#[cfg(feature = "share")]
+#[cfg(any(feature = "share", feature = "streams"))]
 pub(crate) use retry::{Verdict as RetryVerdict, decide};
 
 pub use admin::{

@@ -10,12 +10,21 @@
 //! | [`store`] | state stores |
 //! | [`query`] | interactive queries: reading stores from outside while processing runs |
 //! | `test_driver` | a topology without a broker |
+//! | `membership` | the member of a streams group (KIP-1071) and its heartbeats |
+//! | `runtime` | stream threads, fetching, commits, restoration; not joined to topologies yet |
 
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "what the optimisation of topologies asks comes with it")
+)]
 mod dsl;
 mod error;
+pub(crate) mod membership;
 mod processor;
 pub mod query;
 mod record;
+#[doc(hidden)]
+pub mod runtime;
 pub mod serde;
 pub mod store;
 mod task;

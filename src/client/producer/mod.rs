@@ -161,6 +161,34 @@ impl Producer {
         self.shared.append(record, &topic, room, record.timestamp.unwrap_or_else(now_ms))
     }
 
+    /// As [`Producer::send`] without waiting: `None` if the topic is not known yet or there is no
+    /// room, and the record was not accepted then.
+    ///
+    /// # Errors
+    /// As [`Producer::send`].
+    #[cfg(feature = "streams")]
+    pub(crate) fn try_send(&self, record: &ProducerRecord) -> Result<Option<Delivery>> {
+        let snapshot = self.client.metadata().snapshot();
+        let known = snapshot.topic(&record.topic);
+        let Some(topic) = known.filter(|t| t.error.is_ok() && !t.partitions.is_empty()) else {
+            return Ok(None);
+        };
+        let size = record_size(record);
+        if size > self.shared.config.max_request_bytes {
+            // The other way words the error.
+            return Ok(None);
+        }
+        let Some(room) = self.shared.try_reserve(size) else { return Ok(None) };
+        let timestamp = record.timestamp.unwrap_or_else(now_ms);
+        self.shared.append(record, topic, room, timestamp).map(Some)
+    }
+
+    /// The first record given up since the last call, whether or not somebody waited for it.
+    #[cfg(feature = "streams")]
+    pub(crate) fn take_failure(&self) -> Option<Error> {
+        self.shared.state().take_failure()
+    }
+
     /// Sends and waits for the outcome.
     ///
     /// # Errors

@@ -44,6 +44,8 @@ pub(super) struct State {
     sticky: Sticky,
     next_ordinal: u64,
     flush_through: u64,
+    /// The first record given up since somebody asked.
+    failure: Option<Error>,
 }
 
 /// State of transactions.
@@ -94,6 +96,7 @@ impl Shared {
                 sticky: Sticky::default(),
                 next_ordinal: 1,
                 flush_through: 0,
+                failure: None,
             }),
         }
     }
@@ -139,6 +142,12 @@ impl Shared {
     }
 
     /// Adds a record to its partition's last batch.
+    /// As [`Shared::reserve`], if there is room now and nobody waits for it.
+    pub(super) fn try_reserve(&self, size: usize) -> Option<OwnedSemaphorePermit> {
+        let permits = u32::try_from(size).unwrap_or(u32::MAX);
+        self.room.clone().try_acquire_many_owned(permits).ok()
+    }
+
     pub(super) fn append(
         &self,
         record: &ProducerRecord,
@@ -275,7 +284,14 @@ impl State {
 
     pub(super) fn complete(&mut self, batch: Batch, outcome: Result<Option<i64>>) {
         self.incomplete.remove(&batch.ordinal);
+        if let Err(error) = &outcome {
+            self.failure.get_or_insert_with(|| error.clone());
+        }
         batch.complete(outcome);
+    }
+
+    pub(super) fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
     }
 
     /// Completes everything that is not on the wire.

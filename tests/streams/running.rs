@@ -1,0 +1,221 @@
+//! Processing: nothing lost, nothing doubled, state restored.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use llingr_kafka::streams::runtime::{ProcessingGuarantee, State, UncaughtAction};
+use serde::{Deserialize, Serialize};
+
+use crate::app::{SOON, TestApp, block_on, builder, close, produce, reach, values, wait_records};
+use crate::support::{
+    Child, ChildSide, Cluster, Tool, child_side, shared_broker, unique, wait_until,
+};
+
+fn topics(tool: &Tool, partitions: i32) -> (String, String, String) {
+    let id = unique("app");
+    let (input, output) = (format!("{id}-in"), format!("{id}-out"));
+    tool.create(&input, partitions).expect("a topic");
+    tool.create(&output, partitions).expect("a topic");
+    (id, input, output)
+}
+
+#[test]
+fn every_record_is_copied_once_and_its_offset_committed() {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 3);
+    produce(&tool, &input, 10, 0..1000);
+    let app = TestApp::new(&input, &output, false);
+    let streams = builder(broker.bootstrap(), &id, &app).start().unwrap();
+    reach(&streams, State::Running);
+    produce(&tool, &input, 10, 1000..2000);
+    wait_records(&tool, &output, 2000);
+    close(&streams);
+    for (key, numbers) in values(&tool, &output) {
+        let first: u32 = key[1..].parse().unwrap();
+        let expected: Vec<u32> = (0..200).map(|n| first + 10 * n).collect();
+        assert_eq!(numbers, expected, "of {key}, in order");
+    }
+    let mut committed = tool.committed(&id).unwrap();
+    committed.sort_by_key(|offset| offset.partition);
+    let committed: Vec<i64> = committed.iter().map(|offset| offset.offset).collect();
+    assert_eq!(committed, tool.end_offsets(&input).unwrap());
+    assert_eq!(tool.group(&id).unwrap().kind, "streams");
+}
+
+/// Counts, stops, counts on; `keep` says whether the stores survive on disk.
+fn counts_over_a_restart(guarantee: ProcessingGuarantee, keep: bool) {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 2);
+    produce(&tool, &input, 7, 0..700);
+    let mut app = TestApp::new(&input, &output, true);
+    let start = |app: &TestApp| {
+        builder(broker.bootstrap(), &id, app).processing_guarantee(guarantee).start().unwrap()
+    };
+    let streams = start(&app);
+    wait_records(&tool, &output, 700);
+    close(&streams);
+    assert_eq!(*app.restored.lock().unwrap(), 0);
+    if !keep {
+        app.disk = Default::default();
+    }
+    produce(&tool, &input, 7, 700..1400);
+    let streams = start(&app);
+    wait_records(&tool, &output, 1400);
+    close(&streams);
+    let counts = values(&tool, &output);
+    assert_eq!(counts.len(), 7);
+    for (key, counts) in counts {
+        assert_eq!(counts, (1..=200).collect::<Vec<u32>>(), "of {key}: each count once, in order");
+    }
+    let restored = *app.restored.lock().unwrap();
+    assert_eq!(restored, if keep { 0 } else { 700 }, "changelog records read");
+    let changelog = format!("{id}-counts-changelog");
+    assert_eq!(tool.read(&changelog).unwrap().len(), 1400);
+}
+
+#[test]
+fn counts_go_on_after_a_restart_from_the_stores_without_reading_the_changelog() {
+    counts_over_a_restart(ProcessingGuarantee::AtLeastOnce, true);
+}
+
+#[test]
+fn counts_go_on_after_a_restart_from_the_changelog_alone() {
+    counts_over_a_restart(ProcessingGuarantee::AtLeastOnce, false);
+}
+
+#[test]
+fn exactly_once_counts_go_on_after_a_restart_from_the_stores() {
+    counts_over_a_restart(ProcessingGuarantee::ExactlyOnceV2, true);
+}
+
+#[test]
+fn exactly_once_counts_go_on_after_a_restart_from_the_changelog_alone() {
+    counts_over_a_restart(ProcessingGuarantee::ExactlyOnceV2, false);
+}
+
+#[test]
+fn a_thread_that_fails_is_replaced_and_exactly_once_drops_what_it_did() {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 1);
+    produce(&tool, &input, 1, 0..100);
+    let mut app = TestApp::new(&input, &output, true);
+    app.poison = Some("50");
+    let failures = Arc::new(AtomicUsize::new(0));
+    let seen = failures.clone();
+    let streams = builder(broker.bootstrap(), &id, &app)
+        .processing_guarantee(ProcessingGuarantee::ExactlyOnceV2)
+        .commit_interval(Duration::from_secs(5))
+        .on_uncaught_error(move |error| {
+            assert!(error.to_string().contains("poison"), "{error}");
+            match seen.fetch_add(1, Ordering::Relaxed) {
+                0 => UncaughtAction::ReplaceThread,
+                _ => UncaughtAction::ShutdownClient,
+            }
+        })
+        .start()
+        .unwrap();
+    reach(&streams, State::Error);
+    assert_eq!(failures.load(Ordering::Relaxed), 2);
+    assert!(streams.failure().unwrap().to_string().contains("poison"));
+    // Whatever was sent before the poison was in a transaction that was aborted.
+    assert_eq!(tool.read(&output).unwrap().len(), 0);
+    app.poison = None;
+    let streams = builder(broker.bootstrap(), &id, &app)
+        .processing_guarantee(ProcessingGuarantee::ExactlyOnceV2)
+        .start()
+        .unwrap();
+    wait_records(&tool, &output, 100);
+    close(&streams);
+    assert_eq!(values(&tool, &output)["k0"], (1..=100).collect::<Vec<u32>>());
+}
+
+#[test]
+fn run_ends_when_the_stopper_says_so() {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 1);
+    let app = TestApp::new(&input, &output, false);
+    let streams = builder(broker.bootstrap(), &id, &app).start().unwrap();
+    reach(&streams, State::Running);
+    let stopper = streams.stopper();
+    let running = std::thread::spawn(move || streams.run());
+    stopper.stop();
+    running.join().unwrap().expect("an orderly end");
+}
+
+#[test]
+fn paused_means_no_records_and_threads_come_and_go() {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 4);
+    let app = TestApp::new(&input, &output, true);
+    let streams = builder(broker.bootstrap(), &id, &app).start().unwrap();
+    reach(&streams, State::Running);
+    assert_eq!(streams.add_stream_thread().unwrap(), 2);
+    produce(&tool, &input, 20, 0..1000);
+    wait_records(&tool, &output, 1000);
+    wait_until("two members", SOON, || tool.group(&id).is_ok_and(|group| group.state == "Stable"));
+    reach(&streams, State::Running);
+    assert_eq!(streams.remove_stream_thread(), Some(2));
+    streams.pause();
+    assert!(streams.is_paused());
+    streams.resume();
+    produce(&tool, &input, 20, 1000..2000);
+    wait_records(&tool, &output, 2000);
+    assert!(block_on(streams.close(SOON)));
+    for (key, counts) in values(&tool, &output) {
+        assert_eq!(counts, (1..=100).collect::<Vec<u32>>(), "of {key}");
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Args {
+    bootstrap: String,
+    id: String,
+    input: String,
+    output: String,
+}
+
+fn count_until_killed(side: &ChildSide) {
+    let Args { bootstrap, id, input, output } = side.args();
+    let app = TestApp::new(&input, &output, true);
+    let streams = builder(&bootstrap, &id, &app)
+        .processing_guarantee(ProcessingGuarantee::ExactlyOnceV2)
+        .start()
+        .unwrap();
+    side.emit("started", ());
+    let _ = streams.run();
+}
+
+#[test]
+fn exactly_once_counts_are_exact_under_repeated_kill_9_of_one_of_two_instances() {
+    if let Some(side) = child_side() {
+        return count_until_killed(&side);
+    }
+    let cluster = Cluster::builder()
+        .property("group.streams.session.timeout.ms", "2000")
+        .property("group.streams.heartbeat.interval.ms", "300")
+        .start();
+    let tool = cluster.tool();
+    let (id, input, output) = topics(&tool, 4);
+    let bootstrap = cluster.bootstrap();
+    let args = Args { bootstrap, id, input: input.clone(), output: output.clone() };
+    let name =
+        "running::exactly_once_counts_are_exact_under_repeated_kill_9_of_one_of_two_instances";
+    let mut children = [Child::spawn(name, &args), Child::spawn(name, &args)];
+    let (rounds, per_round) = (4usize, 2000usize);
+    for round in 0..rounds {
+        let (from, to) = (round * per_round, (round + 1) * per_round);
+        produce(&tool, &input, 20, from as u32..to as u32);
+        // In the middle of the round's work.
+        wait_records(&tool, &output, from + per_round / 3);
+        children[round % 2].kill9();
+        children[round % 2] = Child::spawn(name, &args);
+        wait_records(&tool, &output, to);
+    }
+    let counts = values(&tool, &output);
+    assert_eq!(counts.len(), 20);
+    let expected: Vec<u32> = (1..=(rounds * per_round / 20) as u32).collect();
+    for (key, counts) in counts {
+        assert_eq!(counts, expected, "of {key}: each count once, in order");
+    }
+}
