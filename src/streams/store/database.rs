@@ -29,7 +29,7 @@ impl Default for DiskOptions {
             block_cache_bytes: 16 << 20,
             write_buffer_bytes: 4 << 20,
             row_cache_bytes: 16 << 20,
-            restore_batch_bytes: 8 << 20,
+            restore_batch_bytes: 32 << 20,
             uncommitted_max_bytes: 64 << 20,
         }
     }
@@ -67,8 +67,9 @@ impl DiskOptions {
         self
     }
 
-    /// Bytes of restored entries that each store collects before it writes them as one sorted
-    /// table: at least 64 KiB, 8 MiB unless set. Several changes of a key in it become one.
+    /// Bytes of restored entries that are collected before they are written as sorted tables,
+    /// shared by all persistent stores of the instance: at least 64 KiB, 32 MiB unless set.
+    /// Several changes of a key in it become one.
     #[must_use]
     pub fn restore_batch_bytes(mut self, bytes: usize) -> Self {
         self.restore_batch_bytes = bytes;
@@ -136,6 +137,11 @@ impl DiskEngine {
     /// The part of the row cache that one store may fill.
     pub(super) fn row_cache_share(&self) -> usize {
         self.options.row_cache_bytes / self.stores.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Bytes of restored entries that one store may collect.
+    pub(super) fn restore_share(&self) -> usize {
+        self.options.restore_batch_bytes / self.stores.load(Ordering::Relaxed).max(1)
     }
 
     pub(super) fn store_opened(&self) {

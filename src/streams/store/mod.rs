@@ -9,7 +9,7 @@
 //! | state store | `state_store` | one store of one task: cache, changelog records, position, value format |
 //! | bytes | `bytes_store` | the trait; `memory` and `persistent` implement it |
 //!
-//! `ordered` and `merge` are the building bricks below; `task_stores` holds the stores of one
+//! `ordered`, `rows` and `merge` are the building bricks below; `database` is the disk's engine; `task_stores` holds the stores of one
 //! task and drives opening, restoring, committing and rolling back; `restore` has the listener;
 //! `state_dir` has the directory, its locks and the cleaner.
 //!
@@ -47,6 +47,7 @@ mod ordered;
 mod persistent;
 mod position;
 mod restore;
+mod rows;
 mod spec;
 mod state_dir;
 mod state_store;

@@ -44,6 +44,7 @@ fn counting(kind: &str, cache_bytes: usize) {
         .open(vec![StoreSpec { format: ValueFormat::Timestamped, ..spec(kind) }], cache_bytes);
     let store = stores.get("counts").unwrap();
     let (mut forwarded, mut logged) = (0, 0);
+    let mut committing = std::time::Duration::ZERO;
     let begun = Instant::now();
     for offset in 0..RECORDS {
         fixture.at(offset as i64, offset as i64);
@@ -64,11 +65,13 @@ fn counting(kind: &str, cache_bytes: usize) {
         });
         if offset % COMMIT_EVERY == COMMIT_EVERY - 1 {
             forwarded += flush(&stores).len();
+            let commit = Instant::now();
             stores.commit(|_| Some(offset as i64)).unwrap();
+            committing += commit.elapsed();
         }
     }
     say(&format!("count, {kind}"), RECORDS, begun);
-    let _ = logged;
+    println!("  of which commits {} ms; {logged} changelog records", committing.as_millis());
     if cache_bytes > 0 {
         println!("  the cache forwarded {forwarded} changes");
     }
