@@ -13,7 +13,11 @@ use super::error::StoreError;
 /// Present once the database was created completely; without it nothing was ever committed.
 const READY: &str = "ready";
 
-/// Memory and threads of persistent stores.
+/// Threads of one database. Of two, the engine has one look for a buffer to write out again and
+/// again while the other compacts.
+const WORKERS: usize = 1;
+
+/// Memory of persistent stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskOptions {
     pub(crate) block_cache_bytes: usize,
@@ -180,7 +184,7 @@ impl TaskDatabase {
             std::fs::remove_dir_all(path).map_err(|error| io("removing a half-made one", error))?;
         }
         let mut config = Database::builder(path)
-            .worker_threads(1)
+            .worker_threads(WORKERS)
             .max_journaling_size(64 << 20)
             .journal_compression(CompressionType::None)
             .into_config();
