@@ -36,6 +36,8 @@
 //! `BytesStore` with the segment id as key prefix. `ValueFormat` gains a variant for values that
 //! carry headers.
 
+#![allow(dead_code, unused_imports, reason = "the runtime uses what nothing else does yet")]
+
 mod bytes_store;
 mod cache;
 mod context;
