@@ -10,8 +10,11 @@ use crate::streams::record::{Data, Record};
 /// A function of a record that forwards what it likes: every stateless operator is one.
 pub(crate) struct Apply<F, KI, VI, KO, VO> {
     apply: Arc<F>,
-    types: PhantomData<fn(KI, VI) -> (KO, VO)>,
+    types: Types<KI, VI, KO, VO>,
 }
+
+/// Types that a processor takes and gives and does not hold.
+type Types<KI, VI, KO, VO> = PhantomData<fn(KI, VI) -> (KO, VO)>;
 
 impl<F, KI, VI, KO, VO> Processor for Apply<F, KI, VI, KO, VO>
 where
@@ -83,9 +86,8 @@ impl<K: Data, V: Data> Processor for Split<K, V> {
         let meets = |predicate: &Option<Predicate<K, V>>| {
             predicate.as_ref().is_none_or(|predicate| predicate(key, value))
         };
-        match self.routes.iter().find(|(predicate, _)| meets(predicate)) {
-            Some((_, child)) => cx.forward_to(child, record)?,
-            None => {}
+        if let Some((_, child)) = self.routes.iter().find(|(predicate, _)| meets(predicate)) {
+            cx.forward_to(child, record)?;
         }
         Ok(())
     }

@@ -20,6 +20,9 @@ use crate::streams::record::{Record, RecordMetadata};
 use crate::streams::task::collector::OutRecord;
 use crate::streams::topology::Graph;
 
+/// What a punctuation calls.
+type Scheduled = Box<dyn FnMut(Flow<'_>, i64) -> Result<(), BoxError> + Send>;
+
 /// A node at work.
 pub(crate) trait Node: Send {
     /// Takes the record out of the `Option<Record<K, V>>` behind `record`.
@@ -245,7 +248,7 @@ impl Flow<'_> {
         interval: Duration,
         kind: PunctuationType,
         start: Option<i64>,
-        call: Option<Box<dyn FnMut(Flow<'_>, i64) -> Result<(), BoxError> + Send>>,
+        call: Option<Scheduled>,
     ) -> Result<Cancellable, BoxError> {
         let now = match kind {
             PunctuationType::StreamTime => self.state.stream_time,
