@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn a_waiting_pump_returns_when_something_arrives_or_it_is_woken() {
-        let q = std::sync::Arc::new(EventQueue::new(1));
         for wake in [false, true] {
+            let q = std::sync::Arc::new(EventQueue::new(1));
             let other = q.clone();
             let waiting = std::thread::spawn(move || {
                 let mut out = Vec::new();
@@ -268,10 +268,19 @@ mod tests {
                 q.wake();
                 assert_eq!(waiting.join().unwrap(), 0);
             } else {
-                q.fatal("first".into());
-                q.fatal("second".into());
+                q.fatal("a reason".into());
                 assert_eq!(waiting.join().unwrap(), 1);
             }
         }
+    }
+
+    #[test]
+    fn the_first_fatal_reason_wins() {
+        let q = EventQueue::new(1);
+        q.fatal("first".into());
+        q.fatal("second".into());
+        let mut out = Vec::new();
+        q.collect(&mut out, 8, Duration::ZERO, false);
+        assert!(matches!(&out[..], [Event::Fatal(reason)] if reason == "first"));
     }
 }

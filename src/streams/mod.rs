@@ -5,13 +5,19 @@
 //! | `record`, [`serde`], `error` | records, their bytes, what goes wrong |
 //! | `processor` | user code: processors, their context, punctuation |
 //! | `topology` | sources, processors, sinks, stores; subtopologies; names; `describe()` |
+//! | `dsl` | streams and tables in place of processors |
 //! | `task` | one partition's worth of a subtopology at work: no I/O, no clock |
 //! | [`store`] | state stores |
 //! | [`query`] | interactive queries: reading stores from outside while processing runs |
 //! | `test_driver` | a topology without a broker |
 //! | `membership` | the member of a streams group (KIP-1071) and its heartbeats |
-//! | [`runtime`] | instances, stream threads, fetching, commits, restoration |
+//! | `runtime` | stream threads, fetching, commits, restoration; not joined to topologies yet |
 
+#[cfg_attr(
+    not(test),
+    allow(dead_code, reason = "what the optimisation of topologies asks comes with it")
+)]
+mod dsl;
 mod error;
 pub(crate) mod membership;
 mod processor;
@@ -25,12 +31,13 @@ mod task;
 mod test_driver;
 mod topology;
 
+pub use dsl::{Branched, BranchedKStream, KStream, Repartitioned, StreamsBuilder};
 pub use error::{BoxError, Failed, Place, TaskError, TopologyError};
 pub use processor::{
     Cancellable, FixedKeyContext, FixedKeyProcessor, FixedKeyRecord, FixedKeySupplier, Processor,
     ProcessorContext, ProcessorSupplier, PunctuationType, Punctuator, StoreAccessError,
 };
-pub use record::{Header, Headers, Record, RecordContext, RecordMetadata};
+pub use record::{Data, Header, Headers, Record, RecordContext, RecordMetadata};
 pub use task::{
     DeadLetter, ErrorAnswer, ErrorContext, ErrorDecision, ErrorHandler, ErrorStage, LogAndContinue,
     LogAndFail, TaskId,

@@ -63,6 +63,12 @@ impl<K, V> Record<K, V> {
     }
 }
 
+/// What keys and values must be: cloned where a node has several children, and moved with their
+/// task between threads. Every type that is, is one.
+pub trait Data: Clone + Send + 'static {}
+
+impl<T: Clone + Send + 'static> Data for T {}
+
 /// One header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {

@@ -141,13 +141,14 @@ impl Shared {
         }
     }
 
-    /// Adds a record to its partition's last batch.
     /// As [`Shared::reserve`], if there is room now and nobody waits for it.
+    #[cfg(feature = "streams")]
     pub(super) fn try_reserve(&self, size: usize) -> Option<OwnedSemaphorePermit> {
         let permits = u32::try_from(size).unwrap_or(u32::MAX);
         self.room.clone().try_acquire_many_owned(permits).ok()
     }
 
+    /// Adds a record to its partition's last batch.
     pub(super) fn append(
         &self,
         record: &ProducerRecord,
@@ -290,6 +291,7 @@ impl State {
         batch.complete(outcome);
     }
 
+    #[cfg(feature = "streams")]
     pub(super) fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
     }

@@ -1,26 +1,11 @@
 //! Tasks by role, as the group assigns them and as members report them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
+pub(crate) use crate::streams::task::TaskId;
 use crate::wire::messages::streams_group_heartbeat::{
     RequestTaskIds, ResponseTaskIds, StreamsGroupHeartbeatResponse,
 };
-
-/// One task: a subtopology and the partition of its input topics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TaskId {
-    /// Number of the subtopology.
-    pub subtopology: i32,
-    /// Partition of the subtopology's inputs and changelogs.
-    pub partition: i32,
-}
-
-impl fmt::Display for TaskId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}", self.subtopology, self.partition)
-    }
-}
 
 /// Tasks in order.
 pub(crate) type TaskSet = BTreeSet<TaskId>;

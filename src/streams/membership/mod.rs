@@ -25,7 +25,7 @@ mod member;
 mod offsets;
 mod status;
 
-pub use assignment::TaskId;
+pub(crate) use crate::streams::task::TaskId;
 pub(crate) use assignment::{Assignment, TaskSet};
 pub(crate) use driver::Membership;
 pub(crate) use endpoints::{Endpoint, EndpointMap};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::schedule::{Cancellable, PunctuationType, Punctuator};
 use crate::streams::error::{BoxError, Failed};
 use crate::streams::record::{Record, RecordMetadata};
+use crate::streams::store::WriteContext;
 use crate::streams::task::{Flow, TaskId};
 
 /// The task as seen by one of its processors. `K` and `V` are the types that it forwards.
@@ -35,9 +36,18 @@ impl<'a, K, V> ProcessorContext<'a, K, V> {
         Self { flow, forwards: PhantomData }
     }
 
-    /// The context of a node that forwards other types, in the same task.
-    pub(crate) fn flow(&mut self) -> &mut Flow<'a> {
-        &mut self.flow
+    /// Does something as if the record of `context` were at work: what the flush of a cache
+    /// forwards belongs to the write that it came from.
+    #[allow(dead_code, reason = "tables flush their caches through it")]
+    pub(crate) fn within<R>(
+        &mut self,
+        context: &WriteContext,
+        work: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let before = self.flow.state.enter(context);
+        let result = work(self);
+        self.flow.state.leave(before);
+        result
     }
 
     /// The store of this name, which must be connected to this processor. Meant for

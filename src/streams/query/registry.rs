@@ -33,12 +33,12 @@ pub(crate) enum Role {
 
 /// One local store of one task.
 #[derive(Clone)]
-pub(crate) struct LocalStore {
-    pub partition: i32,
-    pub role: Role,
-    pub store: Arc<StateStore>,
+pub struct LocalStore {
+    pub(crate) partition: i32,
+    pub(crate) role: Role,
+    pub(crate) store: Arc<StateStore>,
     /// The typed handle, a `KeyValueStore<K, V>`.
-    pub facade: Arc<dyn Any + Send + Sync>,
+    pub(crate) facade: Arc<dyn Any + Send + Sync>,
 }
 
 /// All stores of this instance. Shared by the runtime, which fills it, and by every query.

@@ -53,11 +53,11 @@ impl KeyRange {
 
     /// Whether no key can be inside, as when the ends are the wrong way round.
     pub fn is_empty(&self) -> bool {
+        use Bound::{Excluded, Included, Unbounded};
         match (&self.lower, &self.upper) {
-            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
-            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
-            (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper))
-            | (Bound::Included(lower) | Bound::Excluded(lower), Bound::Excluded(upper)) => {
+            (Unbounded, _) | (_, Unbounded) => false,
+            (Included(lower), Included(upper)) => lower > upper,
+            (Included(lower) | Excluded(lower), Included(upper) | Excluded(upper)) => {
                 lower >= upper
             }
         }

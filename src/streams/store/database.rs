@@ -2,6 +2,7 @@
 //! errors mean.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use fjall::config::{BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry};
@@ -12,11 +13,17 @@ use super::error::StoreError;
 /// Present once the database was created completely; without it nothing was ever committed.
 const READY: &str = "ready";
 
-/// Memory and threads of persistent stores.
+/// Threads of one database. Of two, the engine has one look for a buffer to write out again and
+/// again while the other compacts.
+const WORKERS: usize = 1;
+
+/// Memory of persistent stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskOptions {
     pub(crate) block_cache_bytes: usize,
     pub(crate) write_buffer_bytes: usize,
+    pub(crate) row_cache_bytes: usize,
+    pub(crate) restore_batch_bytes: usize,
     pub(crate) uncommitted_max_bytes: usize,
 }
 
@@ -25,6 +32,8 @@ impl Default for DiskOptions {
         Self {
             block_cache_bytes: 16 << 20,
             write_buffer_bytes: 4 << 20,
+            row_cache_bytes: 16 << 20,
+            restore_batch_bytes: 32 << 20,
             uncommitted_max_bytes: 64 << 20,
         }
     }
@@ -53,6 +62,24 @@ impl DiskOptions {
         self
     }
 
+    /// Bytes of committed entries kept in memory as they were written, shared by all persistent
+    /// stores of the instance: what a store writes it mostly reads again soon, and finds here
+    /// without a search of the disk's structures. 16 MiB unless set; 0 keeps none.
+    #[must_use]
+    pub fn row_cache_bytes(mut self, bytes: usize) -> Self {
+        self.row_cache_bytes = bytes;
+        self
+    }
+
+    /// Bytes of restored entries that are collected before they are written as sorted tables,
+    /// shared by all persistent stores of the instance: at least 64 KiB, 32 MiB unless set.
+    /// Several changes of a key in it become one.
+    #[must_use]
+    pub fn restore_batch_bytes(mut self, bytes: usize) -> Self {
+        self.restore_batch_bytes = bytes;
+        self
+    }
+
     /// Bytes of uncommitted writes of one task that make it ask for a commit before its interval
     /// is over; `statestore.uncommitted.max.bytes`, 64 MiB unless set.
     #[must_use]
@@ -68,6 +95,12 @@ impl DiskOptions {
             return Err(StoreError::Config(format!(
                 "write_buffer_bytes is {}; set it between 65536 (64 KiB) and 1073741824 (1 GiB)",
                 self.write_buffer_bytes
+            )));
+        }
+        if self.restore_batch_bytes < 64 << 10 {
+            return Err(StoreError::Config(format!(
+                "restore_batch_bytes is {}; set it to at least 65536 (64 KiB)",
+                self.restore_batch_bytes
             )));
         }
         if self.uncommitted_max_bytes == 0 {
@@ -87,6 +120,8 @@ pub(crate) struct DiskEngine {
     /// Lends its block cache to the configuration of every database, so that the budget is the
     /// instance's and not each task's.
     cache: fjall::Config,
+    /// Open stores, among which the row cache is divided.
+    stores: AtomicUsize,
 }
 
 impl DiskEngine {
@@ -96,11 +131,29 @@ impl DiskEngine {
         options.check()?;
         let cache =
             Database::builder("/").cache_size(options.block_cache_bytes as u64).into_config();
-        Ok(Arc::new(Self { options, cache }))
+        Ok(Arc::new(Self { options, cache, stores: AtomicUsize::new(0) }))
     }
 
     pub(crate) fn options(&self) -> &DiskOptions {
         &self.options
+    }
+
+    /// The part of the row cache that one store may fill.
+    pub(super) fn row_cache_share(&self) -> usize {
+        self.options.row_cache_bytes / self.stores.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Bytes of restored entries that one store may collect.
+    pub(super) fn restore_share(&self) -> usize {
+        self.options.restore_batch_bytes / self.stores.load(Ordering::Relaxed).max(1)
+    }
+
+    pub(super) fn store_opened(&self) {
+        self.stores.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn store_closed(&self) {
+        self.stores.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -111,7 +164,7 @@ impl DiskEngine {
 pub(crate) struct TaskDatabase {
     database: Database,
     path: PathBuf,
-    write_buffer_bytes: u64,
+    engine: Arc<DiskEngine>,
     /// Why no further write is possible.
     failed: OnceLock<Arc<str>>,
 }
@@ -121,7 +174,7 @@ impl TaskDatabase {
     ///
     /// # Errors
     /// When the disk fails, another handle still has it open, or its files are damaged.
-    pub(crate) fn open(engine: &DiskEngine, path: &Path) -> Result<Arc<Self>, StoreError> {
+    pub(crate) fn open(engine: &Arc<DiskEngine>, path: &Path) -> Result<Arc<Self>, StoreError> {
         let io = |operation, error: std::io::Error| {
             StoreError::io("of the task", path, operation, &error)
         };
@@ -131,7 +184,7 @@ impl TaskDatabase {
             std::fs::remove_dir_all(path).map_err(|error| io("removing a half-made one", error))?;
         }
         let mut config = Database::builder(path)
-            .worker_threads(1)
+            .worker_threads(WORKERS)
             .max_journaling_size(64 << 20)
             .journal_compression(CompressionType::None)
             .into_config();
@@ -146,9 +199,13 @@ impl TaskDatabase {
         Ok(Arc::new(Self {
             database,
             path: path.to_owned(),
-            write_buffer_bytes: engine.options.write_buffer_bytes as u64,
+            engine: engine.clone(),
             failed: OnceLock::new(),
         }))
+    }
+
+    pub(super) fn engine(&self) -> &DiskEngine {
+        &self.engine
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -160,7 +217,7 @@ impl TaskDatabase {
         let filter = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
         let options = || {
             KeyspaceCreateOptions::default()
-                .max_memtable_size(self.write_buffer_bytes)
+                .max_memtable_size(self.engine.options.write_buffer_bytes as u64)
                 .filter_policy(FilterPolicy::all(filter))
                 .manual_journal_persist(true)
         };

@@ -123,7 +123,13 @@ impl BytesStore for MemoryStore {
         self.check_open()?;
         let mut data = self.data.write();
         for (key, value) in entries {
-            apply(&mut data, key, value);
+            // Parts of fetched batches, which would stay in memory with them.
+            let value = value.map(|value| Bytes::copy_from_slice(&value));
+            match (data.get_mut(&key), value) {
+                (Some(known), Some(value)) => *known = value,
+                (None, None) => {}
+                (_, value) => drop(apply(&mut data, Bytes::copy_from_slice(&key), value)),
+            }
         }
         self.checkpoint.lock().clone_from(checkpoint);
         Ok(())

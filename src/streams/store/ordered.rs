@@ -62,16 +62,6 @@ impl<V: Clone> OrderedMap<V> {
         self.entries.remove(key)
     }
 
-    /// All entries, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&Bytes, &V)> {
-        self.entries.iter()
-    }
-
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = (Bytes, V)> {
-        self.keys = None;
-        self.entries.drain()
-    }
-
     fn build_order(&mut self) -> &BTreeSet<Bytes> {
         self.keys.get_or_insert_with(|| self.entries.keys().cloned().collect())
     }

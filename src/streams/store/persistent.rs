@@ -9,7 +9,8 @@
 
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fjall::{Keyspace, Slice};
@@ -19,37 +20,24 @@ use super::bytes_store::{BytesStore, Checkpoint, EntryIter, KeyRange, Order, Res
 use super::database::{TaskDatabase, describe};
 use super::error::StoreError;
 use super::merge::{Layer, merge};
-use super::ordered::{OrderedMap, Walk};
 use super::position::Position;
+use super::rows::Rows;
 
 const DATA: u8 = 1;
 const CHECKPOINT: &[u8] = &[0];
 const CHECKPOINT_VERSION: u8 = 1;
 const KEY_LIMIT: usize = u16::MAX as usize - 1;
 const VALUE_LIMIT: usize = u32::MAX as usize;
-/// What a waiting write takes beside its key and value.
-const WAITING_OVERHEAD: usize = 96;
-/// Restored entries collected before they are written. Later values of a key replace earlier
-/// ones here, which is what makes restoring a changelog with many updates per key fast.
-const RESTORE_BATCH_BYTES: usize = 8 << 20;
-
-type Writes = Arc<RwLock<OrderedMap<Option<Bytes>>>>;
-
-/// Writes that are not in the tree yet. Iterators keep the maps they began with, so that a
-/// commit in the middle takes nothing away from them.
-#[derive(Default)]
-struct Waiting {
-    active: Writes,
-    /// What a commit is writing at this moment.
-    committing: Option<Writes>,
-}
+/// Tables of the youngest level at which restoring waits for the compaction to catch up, and
+/// how long it waits at most before it goes on all the same.
+const CROWDED_TABLES: usize = 64;
+const CROWDED_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) struct PersistentStore {
     name: Arc<str>,
     database: Arc<TaskDatabase>,
     tree: Keyspace,
-    waiting: RwLock<Waiting>,
-    waiting_bytes: AtomicUsize,
+    rows: RwLock<Rows>,
     checkpoint: RwLock<Checkpoint>,
     closed: AtomicBool,
 }
@@ -70,12 +58,12 @@ impl PersistentStore {
                 cause: "its checkpoint cannot be read".into(),
             })?,
         };
+        database.engine().store_opened();
         Ok(Self {
             name,
             database,
             tree,
-            waiting: RwLock::default(),
-            waiting_bytes: AtomicUsize::new(0),
+            rows: RwLock::default(),
             checkpoint: RwLock::new(checkpoint),
             closed: AtomicBool::new(false),
         })
@@ -101,37 +89,20 @@ impl PersistentStore {
         }
     }
 
-    fn add_waiting(&self, map: &mut OrderedMap<Option<Bytes>>, key: Bytes, value: Option<Bytes>) {
-        let added = value.as_ref().map_or(0, Bytes::len);
-        let key_bytes = key.len() + WAITING_OVERHEAD;
-        let (plus, minus) = match map.insert(key, value) {
-            Some(old) => (added, old.map_or(0, |old| old.len())),
-            None => (added + key_bytes, 0),
-        };
-        self.waiting_bytes.fetch_add(plus, Ordering::Relaxed);
-        self.waiting_bytes.fetch_sub(minus, Ordering::Relaxed);
-    }
-
     fn read_failed(&self, error: &fjall::Error) -> StoreError {
         describe(&self.name, self.database.path(), "reading", error)
     }
 
-    /// Writes what waits and the checkpoint as one batch.
+    /// Writes what waits and the checkpoint as one batch through the journal. The owner, who is
+    /// here, is the only writer, so that the rows stay as they are meanwhile.
     fn write_waiting(&self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.database.check_writable(&self.name)?;
-        let writes = {
-            let mut waiting = self.waiting.write();
-            let writes = std::mem::take(&mut waiting.active);
-            waiting.committing = Some(writes.clone());
-            self.waiting_bytes.store(0, Ordering::Relaxed);
-            writes
-        };
         let mut batch;
         {
-            let map = writes.read();
-            batch = self.database.batch(map.len() + 1);
+            let rows = self.rows.read();
+            batch = self.database.batch(rows.waiting_len() + 1);
             batch.insert(&self.tree, CHECKPOINT, encode_checkpoint(checkpoint));
-            for (key, value) in map.iter() {
+            for (key, value) in rows.waiting() {
                 let key = tree_key(key);
                 match value {
                     Some(value) => batch.insert(&self.tree, key, &value[..]),
@@ -140,10 +111,50 @@ impl PersistentStore {
             }
         }
         let written = batch.commit();
-        // Readers saw the waiting map until here and see the tree from here on.
-        self.waiting.write().committing = None;
+        self.settle(written, checkpoint, self.database.engine().row_cache_share())
+    }
+
+    /// Writes what waits and the checkpoint as one sorted table past the journal, which is
+    /// cheaper for much data and as atomic.
+    fn ingest_waiting(&self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+        self.database.check_writable(&self.name)?;
+        self.rows.write().sort_waiting();
+        let written = self.ingest(checkpoint);
+        self.settle(written, checkpoint, 0)?;
+        let begun = Instant::now();
+        while self.tree.l0_table_count() >= CROWDED_TABLES && begun.elapsed() < CROWDED_WAIT {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
+    fn ingest(&self, checkpoint: &Checkpoint) -> fjall::Result<()> {
+        let mut table = self.tree.start_ingestion()?;
+        // The checkpoint's key sorts before all others.
+        table.write(CHECKPOINT, encode_checkpoint(checkpoint))?;
+        // Handles of them, so that no query waits while the table is written.
+        let waiting: Vec<_> = {
+            let rows = self.rows.read();
+            rows.waiting().map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        for (key, value) in &waiting {
+            match value {
+                Some(value) => table.write(tree_key(key), &value[..])?,
+                None => table.write_tombstone(tree_key(key))?,
+            }
+        }
+        table.finish()
+    }
+
+    fn settle(
+        &self,
+        written: fjall::Result<()>,
+        checkpoint: &Checkpoint,
+        keep_bytes: usize,
+    ) -> Result<(), StoreError> {
         written.map_err(|error| self.database.write_failed(&self.name, &error))?;
         self.checkpoint.write().clone_from(checkpoint);
+        self.rows.write().committed(keep_bytes);
         Ok(())
     }
 }
@@ -159,16 +170,8 @@ impl BytesStore for PersistentStore {
 
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
         self.check_open()?;
-        {
-            let waiting = self.waiting.read();
-            if let Some(value) = waiting.active.read().get(key) {
-                return Ok(value.clone());
-            }
-            if let Some(committing) = &waiting.committing
-                && let Some(value) = committing.read().get(key)
-            {
-                return Ok(value.clone());
-            }
+        if let Some(value) = self.rows.read().get(key) {
+            return Ok(value);
         }
         if key.len() > KEY_LIMIT {
             return Ok(None);
@@ -180,9 +183,7 @@ impl BytesStore for PersistentStore {
     fn put(&self, key: Bytes, value: Option<Bytes>) -> Result<(), StoreError> {
         self.check_open()?;
         self.check_size(&key, value.as_ref())?;
-        let waiting = self.waiting.read();
-        let mut active = waiting.active.write();
-        self.add_waiting(&mut active, key, value);
+        self.rows.write().put(key, value);
         Ok(())
     }
 
@@ -191,15 +192,12 @@ impl BytesStore for PersistentStore {
         if range.is_empty() {
             return Ok(Box::new(std::iter::empty()));
         }
-        // The tree's iterator is a snapshot. Taken under the lock, it fits the maps: a commit
-        // leaves the state `committing` only after its batch is in the tree.
-        let waiting = self.waiting.read();
-        let mut layers: Vec<Layer> = Vec::with_capacity(3);
-        for map in std::iter::once(&waiting.active).chain(&waiting.committing) {
-            layers.push(Box::new(Walk::new(map.clone(), range.clone(), order).map(Ok)));
-        }
-        let tree = self.tree.range(tree_range(range));
-        drop(waiting);
+        // Both under one lock: the tree's iterator is a snapshot, and a commit that puts rows
+        // into the tree lets go of them only under the same lock.
+        let (waiting, tree) = {
+            let mut rows = self.rows.write();
+            (rows.waiting_in(range, order), self.tree.range(tree_range(range)))
+        };
         let (name, database) = (self.name.clone(), self.database.clone());
         let read = move |guard: fjall::Guard| match guard.into_inner() {
             Ok((key, value)) => {
@@ -207,24 +205,22 @@ impl BytesStore for PersistentStore {
             }
             Err(error) => Err(describe(&name, database.path(), "reading", &error)),
         };
-        layers.push(match order {
+        let tree: Layer = match order {
             Order::Ascending => Box::new(tree.map(read)),
             Order::Descending => Box::new(tree.rev().map(read)),
-        });
-        Ok(merge(layers, order))
+        };
+        Ok(merge(vec![Box::new(waiting.into_iter().map(Ok)), tree], order))
     }
 
     fn approximate_num_entries(&self) -> Result<u64, StoreError> {
         self.check_open()?;
-        let waiting = self.waiting.read();
-        let held = waiting.active.read().len()
-            + waiting.committing.as_ref().map_or(0, |map| map.read().len());
+        let held = self.rows.read().waiting_len();
         // Versions and deletions in the tree count too; one entry is the checkpoint.
         Ok((self.tree.approximate_len().saturating_sub(1) + held) as u64)
     }
 
     fn uncommitted_bytes(&self) -> usize {
-        self.waiting_bytes.load(Ordering::Relaxed)
+        self.rows.read().waiting_bytes()
     }
 
     fn checkpoint(&self) -> Checkpoint {
@@ -233,8 +229,7 @@ impl BytesStore for PersistentStore {
 
     fn commit(&self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.check_open()?;
-        if self.waiting_bytes.load(Ordering::Relaxed) == 0 && *self.checkpoint.read() == *checkpoint
-        {
+        if self.rows.read().waiting_len() == 0 && *self.checkpoint.read() == *checkpoint {
             return self.database.check_writable(&self.name);
         }
         self.write_waiting(checkpoint)
@@ -242,10 +237,7 @@ impl BytesStore for PersistentStore {
 
     fn rollback(&self) -> Result<(), StoreError> {
         self.check_open()?;
-        let mut waiting = self.waiting.write();
-        // A fresh map: iterators of queries keep the old one to their end.
-        waiting.active = Writes::default();
-        self.waiting_bytes.store(0, Ordering::Relaxed);
+        self.rows.write().rolled_back();
         Ok(())
     }
 
@@ -256,24 +248,24 @@ impl BytesStore for PersistentStore {
     ) -> Result<(), StoreError> {
         self.check_open()?;
         {
-            let waiting = self.waiting.read();
-            let mut active = waiting.active.write();
+            let mut rows = self.rows.write();
             for (key, value) in entries {
                 self.check_size(&key, value.as_ref())?;
-                self.add_waiting(&mut active, key, value);
+                // Parts of fetched batches, which would stay in memory with them.
+                rows.put_copied(&key, value.as_ref());
             }
         }
-        if self.waiting_bytes.load(Ordering::Relaxed) >= RESTORE_BATCH_BYTES {
-            return self.write_waiting(checkpoint);
+        if self.rows.read().waiting_bytes() >= self.database.engine().restore_share() {
+            return self.ingest_waiting(checkpoint);
         }
         Ok(())
     }
 
     fn close(&self) {
-        self.closed.store(true, Ordering::Release);
-        let mut waiting = self.waiting.write();
-        waiting.active = Writes::default();
-        self.waiting_bytes.store(0, Ordering::Relaxed);
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            self.database.engine().store_closed();
+        }
+        *self.rows.write() = Rows::default();
     }
 }
 

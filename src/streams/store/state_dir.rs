@@ -87,6 +87,8 @@ impl StateDirectory {
             )));
         }
         let mode = if group_write { 0o770 } else { 0o750 };
+        let state_dir = &std::path::absolute(state_dir)
+            .map_err(|error| StoreError::io(application, state_dir, "finding state.dir", &error))?;
         let path = state_dir.join(application);
         create(state_dir, mode).and_then(|()| create(&path, mode)).map_err(|error| {
             StoreError::io(application, &path, "creating the state directory", &error)

@@ -42,15 +42,20 @@ pub(crate) struct Fixture {
     pub state: Arc<StateDirectory>,
     pub engine: Arc<DiskEngine>,
     pub current: Arc<CurrentRecord>,
+    topic: Arc<str>,
 }
 
 impl Fixture {
     pub(crate) fn new(directory: &Path) -> Self {
-        let options = DiskOptions::new().block_cache_bytes(1 << 20).write_buffer_bytes(64 << 10);
+        let options = DiskOptions::new()
+            .block_cache_bytes(1 << 20)
+            .write_buffer_bytes(64 << 10)
+            .restore_batch_bytes(64 << 10);
         Self {
             state: StateDirectory::open(directory, "app", false).expect("a free directory"),
             engine: DiskEngine::new(options).expect("valid options"),
             current: Arc::default(),
+            topic: "in".into(),
         }
     }
 
@@ -75,7 +80,7 @@ impl Fixture {
     pub(crate) fn at(&self, offset: i64, timestamp: i64) {
         self.current.set(WriteContext {
             timestamp,
-            topic: Some("in".into()),
+            topic: Some(self.topic.clone()),
             partition: 0,
             offset,
             headers: Headers::new(),

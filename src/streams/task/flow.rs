@@ -10,17 +10,18 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use super::TaskId;
 use super::collector::Collector;
 use super::handler::{ErrorContext, ErrorDecision, ErrorStage};
 use super::state::{OpenStore, TaskState};
 use crate::streams::error::{BoxError, Failed, Place, TaskError};
 use crate::streams::processor::{Cancellable, PunctuationType};
-use crate::streams::record::{Headers, Record, RecordMetadata};
+use crate::streams::record::{Record, RecordMetadata};
 use crate::streams::task::collector::OutRecord;
 use crate::streams::topology::Graph;
+
+/// What a punctuation calls.
+type Scheduled = Box<dyn FnMut(Flow<'_>, i64) -> Result<(), BoxError> + Send>;
 
 /// A node at work.
 pub(crate) trait Node: Send {
@@ -247,7 +248,7 @@ impl Flow<'_> {
         interval: Duration,
         kind: PunctuationType,
         start: Option<i64>,
-        call: Option<Box<dyn FnMut(Flow<'_>, i64) -> Result<(), BoxError> + Send>>,
+        call: Option<Scheduled>,
     ) -> Result<Cancellable, BoxError> {
         let now = match kind {
             PunctuationType::StreamTime => self.state.stream_time,
@@ -275,10 +276,6 @@ impl Flow<'_> {
 
     pub(crate) fn timestamp(&self) -> i64 {
         self.state.timestamp
-    }
-
-    pub(crate) fn headers(&self) -> &Headers {
-        &self.state.headers
     }
 
     pub(crate) fn metadata(&self) -> Option<RecordMetadata> {
@@ -311,10 +308,5 @@ impl Flow<'_> {
 
     pub(crate) fn dropped(&mut self) {
         self.state.dropped_records += 1;
-    }
-
-    /// The bytes of the source record, for those who keep them.
-    pub(crate) fn source_value(&self) -> Option<&Bytes> {
-        self.state.source.value.as_ref()
     }
 }

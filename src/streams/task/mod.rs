@@ -124,7 +124,7 @@ impl Task {
             let topic = built.changelog.clone().unwrap_or_else(|| {
                 format!("{}-{name}-changelog", state.config.application_id).into()
             });
-            state.stores.insert(name.clone(), (built.facade)(store.clone(), topic).into());
+            state.stores.insert(name.clone(), (built.facade)(store.clone(), topic));
         }
         state.current = (!sub.stores.is_empty()).then_some(env.current);
         Ok(Self {
@@ -669,5 +669,7 @@ impl Task {
     }
 }
 
+#[cfg(test)]
+mod dispatch_bench;
 #[cfg(test)]
 mod tests;

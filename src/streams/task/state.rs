@@ -170,6 +170,32 @@ impl TaskState {
         self.tell_stores();
     }
 
+    /// Puts the record of an earlier write in place of the one at work, which is returned.
+    pub(crate) fn enter(&mut self, context: &WriteContext) -> (SourceRecord, i64, Headers) {
+        let source = SourceRecord {
+            topic: context.topic.clone(),
+            partition: context.partition,
+            offset: context.offset,
+            timestamp: context.timestamp,
+            key: None,
+            value: None,
+            headers: context.headers.clone(),
+        };
+        let before = (
+            std::mem::replace(&mut self.source, source),
+            std::mem::replace(&mut self.timestamp, context.timestamp),
+            std::mem::replace(&mut self.headers, context.headers.clone()),
+        );
+        self.tell_stores();
+        before
+    }
+
+    /// Undoes [`TaskState::enter`].
+    pub(crate) fn leave(&mut self, before: (SourceRecord, i64, Headers)) {
+        (self.source, self.timestamp, self.headers) = before;
+        self.tell_stores();
+    }
+
     fn tell_stores(&self) {
         if let Some(current) = &self.current {
             current.set(WriteContext {

@@ -168,6 +168,7 @@ impl<K: 'static, V: 'static> TestOutputTopic<K, V> {
     ///
     /// # Errors
     /// Of the serdes.
+    #[allow(clippy::type_complexity, reason = "pairs of keys and values say it best")]
     pub fn read_key_values(&self) -> Result<Vec<(Option<K>, Option<V>)>, TestDriverError> {
         let records = self.read_records()?;
         Ok(records.into_iter().map(|record| (record.key, record.value)).collect())

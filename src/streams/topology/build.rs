@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::source::HeadFactory;
 use super::{
-    Kind, MakeProcessor, MakeSink, ResetPolicy, SinkName, StoreDef, Topics, Topology, TopologyError,
+    Kind, MakeProcessor, MakeSink, ResetPolicy, SinkName, Topics, Topology, TopologyError,
 };
 use crate::streams::store::{Facade, StoreSpec};
 use crate::streams::task::Node;
@@ -97,11 +97,6 @@ impl Graph {
 
     pub(crate) fn globals(&self) -> &[Arc<str>] {
         &self.globals
-    }
-
-    /// Nodes there are.
-    pub(crate) fn len(&self) -> usize {
-        self.names.len()
     }
 }
 

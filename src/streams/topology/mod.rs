@@ -100,6 +100,12 @@ impl<K, V, const N: usize> Parents<K, V> for [&NodeHandle<K, V>; N] {
     }
 }
 
+impl<K, V> Parents<K, V> for &Vec<NodeHandle<K, V>> {
+    fn handles(&self) -> Vec<&NodeHandle<K, V>> {
+        self.iter().collect()
+    }
+}
+
 impl<K, V> Parents<K, V> for &[NodeHandle<K, V>] {
     fn handles(&self) -> Vec<&NodeHandle<K, V>> {
         self.iter().collect()
@@ -325,6 +331,7 @@ impl Topology {
     /// # Errors
     /// [`TopologyError`] if the name is taken or not allowed, there is no parent, or one of the
     /// supplier's stores cannot be added.
+    #[allow(clippy::type_complexity, reason = "the types of the new edge, spelled out")]
     pub fn add_processor<S: ProcessorSupplier>(
         &mut self,
         name: &str,
@@ -346,6 +353,7 @@ impl Topology {
     ///
     /// # Errors
     /// As [`add_processor`](Self::add_processor).
+    #[allow(clippy::type_complexity, reason = "the types of the new edge, spelled out")]
     pub fn add_fixed_key_processor<S: FixedKeySupplier>(
         &mut self,
         name: &str,

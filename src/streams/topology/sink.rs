@@ -35,6 +35,13 @@ impl<K: DefaultSerde, V: DefaultSerde> Default for Produced<K, V> {
     }
 }
 
+impl<K, V> Produced<K, V> {
+    /// With the serdes that the stream is known to have; for the DSL.
+    pub fn inherited() -> Self {
+        Self { key: None, value: None, partitioner: None, name: None }
+    }
+}
+
 impl<K: 'static, V: 'static> Produced<K, V> {
     /// With these serdes.
     pub fn with(key: impl Serde<K>, value: impl Serde<V>) -> Self {
@@ -133,6 +140,21 @@ impl<K, V> TopicExtractor<K, V> {
         F: Fn(&Record<K, V>, &RecordContext) -> Result<String, BoxError> + Send + Sync + 'static,
     {
         Self { name: name.into(), extract: Arc::new(extract) }
+    }
+}
+
+impl<K, V> Clone for TopicExtractor<K, V> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), extract: self.extract.clone() }
+    }
+}
+
+impl<K, V> Clone for SinkTopic<K, V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Named(name) => Self::Named(name.clone()),
+            Self::Computed(extractor) => Self::Computed(extractor.clone()),
+        }
     }
 }
 

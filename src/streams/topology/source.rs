@@ -1,6 +1,5 @@
 //! Sources: what is read, how it becomes records, and when a record happened.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
@@ -220,15 +219,6 @@ pub(crate) enum HeadError {
     Serde(SerdeError),
     /// Its timestamp.
     Timestamp(BoxError),
-}
-
-impl HeadError {
-    pub(crate) fn as_error(&self) -> &(dyn Error + 'static) {
-        match self {
-            Self::Serde(error) => error,
-            Self::Timestamp(error) => &**error,
-        }
-    }
 }
 
 /// The typed end of an input queue: it holds the record at the head, until it is its turn.

@@ -31,7 +31,7 @@ fn texts() -> Consumed<String, String> {
 fn store(name: &str) -> StoreDef {
     StoreDef {
         spec: Arc::new(StoreSpec::new(Stores::in_memory_key_value(name))),
-        facade: Arc::new(|_, _| Box::new(())),
+        facade: Arc::new(|_, _| Arc::new(())),
     }
 }
 
@@ -206,7 +206,7 @@ fn the_wire_form_has_full_names_and_javas_orders() {
     topology.add_processor("p", || Pass, &b).unwrap();
     let mut counts = StoreSpec::new(Stores::in_memory_key_value("counts"));
     counts.changelog_configs.insert("cleanup.policy".to_owned(), "compact,delete".to_owned());
-    let facade: Facade = Arc::new(|_, _| Box::new(()));
+    let facade: Facade = Arc::new(|_, _| Arc::new(()));
     topology.add_state_store(StoreDef { spec: Arc::new(counts), facade }).unwrap();
     topology.connect_processor_stores("p", ["counts"]).unwrap();
     topology.copartition(&["b".into()]);

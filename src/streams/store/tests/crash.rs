@@ -12,10 +12,11 @@ const CHILD_DIR: &str = "LLINGR_TEST_STORE_DIR";
 const CHILD_MODE: &str = "LLINGR_TEST_STORE_MODE";
 const CHILD_TEST: &str = "streams::store::tests::crash::a_process_of_its_own";
 const KEYS: i64 = 97;
+const RESTORED_KEYS: i64 = 5003;
 
 /// What the store holds after the writes of offsets 0 to `last`.
-fn expected(last: i64) -> Model {
-    (0..=last).map(write_of).fold(Model::new(), |mut model, (key, value)| {
+fn expected(last: i64, keys: i64) -> Model {
+    (0..=last).map(|offset| write_of(offset, keys)).fold(Model::new(), |mut model, (key, value)| {
         match value {
             Some(value) => model.insert(key, value),
             None => model.remove(&key),
@@ -25,8 +26,8 @@ fn expected(last: i64) -> Model {
 }
 
 /// The write that belongs to an offset: the offset itself, or a deletion now and then.
-fn write_of(offset: i64) -> RestoreEntry {
-    let key = Bytes::copy_from_slice(&(offset % KEYS).to_be_bytes());
+fn write_of(offset: i64, keys: i64) -> RestoreEntry {
+    let key = Bytes::copy_from_slice(&(offset % keys).to_be_bytes());
     (key, (offset % 11 != 3).then(|| Bytes::copy_from_slice(&offset.to_be_bytes())))
 }
 
@@ -37,10 +38,10 @@ fn reopened(directory: &Path) -> (Option<i64>, Model) {
     (store.checkpoint_offset(), contents(store, Order::Ascending).into_iter().collect())
 }
 
-fn assert_agreement(directory: &Path) -> i64 {
+fn assert_agreement(directory: &Path, keys: i64) -> i64 {
     let (offset, data) = reopened(directory);
     let offset = offset.expect("something was committed");
-    assert_eq!(data, expected(offset), "data and checkpoint disagree at {offset}");
+    assert_eq!(data, expected(offset, keys), "data and checkpoint disagree at {offset}");
     offset
 }
 
@@ -67,6 +68,7 @@ fn a_process_of_its_own() {
     let directory = PathBuf::from(std::env::var_os(CHILD_DIR).expect("started by another test"));
     match std::env::var(CHILD_MODE).as_deref() {
         Ok("commit") => commit_until_killed(&directory),
+        Ok("restore") => restore_until_killed(&directory),
         Ok("fill") => fill_until_refused(&directory),
         other => panic!("unknown mode {other:?}"),
     }
@@ -79,7 +81,7 @@ fn commit_until_killed(directory: &Path) {
     let mut offset = store.checkpoint_offset().map_or(0, |last| last + 1);
     loop {
         fixture.at(offset, offset);
-        let (key, value) = write_of(offset);
+        let (key, value) = write_of(offset, KEYS);
         store.put(key, value).unwrap();
         if offset % 13 == 0 {
             drained(store);
@@ -87,6 +89,25 @@ fn commit_until_killed(directory: &Path) {
             println!("committed {offset}");
         }
         offset += 1;
+    }
+}
+
+/// Reads a changelog of many keys, so that tables are written while it is read.
+fn restore_until_killed(directory: &Path) {
+    let fixture = Fixture::new(directory);
+    let stores = fixture.open(vec![spec("persistent")], 0);
+    let mut next = stores.get("counts").unwrap().checkpoint_offset().map_or(0, |last| last + 1);
+    loop {
+        let records: Vec<_> = (next..next + 100)
+            .map(|offset| {
+                let (key, value) = write_of(offset, RESTORED_KEYS);
+                RestoreRecord { key: Some(key), value, timestamp: offset, position: None }
+            })
+            .collect();
+        next += 100;
+        stores.restore("counts", &records, next - 1).unwrap();
+        let durable = stores.get("counts").unwrap().checkpoint_offset().unwrap_or(-1);
+        println!("committed {durable}");
     }
 }
 
@@ -109,17 +130,27 @@ fn fill_until_refused(directory: &Path) {
 
 #[test]
 fn after_kill_9_data_and_checkpoint_agree() {
+    killed("commit", KEYS, &[1, 7, 60, 400, 2500]);
+}
+
+#[test]
+fn after_kill_9_in_a_restore_data_and_checkpoint_agree() {
+    killed("restore", RESTORED_KEYS, &[30, 200, 900]);
+}
+
+fn killed(mode: &str, keys: i64, rounds: &[usize]) {
     let dir = TempDir::new();
     let mut before = -1;
-    for commits in [1, 7, 60, 400, 2500] {
-        let mut child = child(dir.path(), "commit", "");
+    for commits in rounds {
+        let mut child = child(dir.path(), mode, "");
         let mut reported = -1;
-        for line in reports(&mut child).filter(|line| line.starts_with("committed")).take(commits) {
+        for line in reports(&mut child).filter(|line| line.starts_with("committed")).take(*commits)
+        {
             reported = line["committed ".len()..].parse().unwrap();
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let found = assert_agreement(dir.path());
+        let found = assert_agreement(dir.path(), keys);
         assert!(found >= reported && reported > before, "{before} {reported} {found}");
         before = found;
     }
@@ -152,7 +183,7 @@ fn ten_commits(directory: &Path) {
     let stores = fixture.open(vec![spec("persistent")], 0);
     let store = stores.get("counts").unwrap();
     for offset in 0..10 {
-        let (key, value) = write_of(offset);
+        let (key, value) = write_of(offset, KEYS);
         store.put(key, value).unwrap();
         stores.commit(|_| Some(offset)).unwrap();
     }
@@ -168,7 +199,7 @@ fn a_torn_journal_takes_data_and_checkpoint_back_together() {
     file.seek(SeekFrom::Start(used as u64 - 6)).unwrap();
     file.write_all(&[0; 7]).unwrap();
     drop(file);
-    assert_eq!(assert_agreement(dir.path()), 8, "the last commit is gone, whole");
+    assert_eq!(assert_agreement(dir.path(), KEYS), 8, "the last commit is gone, whole");
 }
 
 #[test]
