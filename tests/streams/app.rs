@@ -1,227 +1,151 @@
-//! Small applications on the runtime's own seam, and how tests run them.
+//! Small applications, and how tests run them.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use llingr_kafka::client::TopicPartition;
-use llingr_kafka::streams::TaskId;
-use llingr_kafka::streams::runtime::{
-    Application, Builder, Collector, Inputs, KafkaStreams, OutRecord, Source, State, StoreOffsets,
-    StreamTask, StreamsError,
+use llingr_kafka::streams::runtime::{Builder, KafkaStreams, State};
+use llingr_kafka::streams::serde::DefaultSerde;
+use llingr_kafka::streams::store::{KeyValueStore, RestoreListener, RestoreSource, Stores};
+use llingr_kafka::streams::{
+    BoxError, Consumed, Processor, ProcessorContext, Produced, Record, Topology,
 };
-use llingr_kafka::wire::messages::streams_group_heartbeat::{
-    KeyValue, Subtopology, TopicInfo, Topology,
-};
-use llingr_kafka::wire::records::Record;
 
-use crate::support::{NewRecord, Tool};
+use crate::support::{NewRecord, Tool, unique};
 
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
-/// What outlives a task on a machine: the stores, as they were made durable.
-pub(crate) type Disk = Arc<Mutex<HashMap<TaskId, Saved>>>;
+/// A directory for stores, removed with this.
+pub(crate) struct StateDir(PathBuf);
 
-#[derive(Clone, Default)]
-pub(crate) struct Saved {
-    counts: BTreeMap<Bytes, u64>,
-    offsets: StoreOffsets,
+impl StateDir {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique("state"))))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for StateDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What an application does with each record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Copies it.
+    Copy,
+    /// Counts its key in a store of this kind.
+    CountInMemory,
+    CountOnDisk,
 }
 
 /// Copies records, or counts them by key in a store with a changelog.
 #[derive(Clone)]
 pub(crate) struct TestApp {
-    pub(crate) input: Arc<str>,
-    pub(crate) output: Arc<str>,
-    pub(crate) counting: bool,
-    pub(crate) disk: Disk,
+    pub(crate) input: String,
+    pub(crate) output: String,
+    pub(crate) work: Work,
+    pub(crate) state: Arc<StateDir>,
     /// Changelog records that were applied.
-    pub(crate) restored: Arc<Mutex<u64>>,
+    pub(crate) restored: Restored,
     /// Fails at a record with this value.
     pub(crate) poison: Option<&'static str>,
+    /// Whether the store has a cache.
+    pub(crate) caching: bool,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Restored(Arc<AtomicU64>);
+
+impl Restored {
+    pub(crate) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl RestoreListener for Restored {
+    fn batch_restored(&self, source: &RestoreSource, _: i64, count: u64) {
+        assert_eq!(&*source.store, "counts");
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
 }
 
 impl TestApp {
-    pub(crate) fn new(input: &str, output: &str, counting: bool) -> Self {
+    pub(crate) fn new(input: &str, output: &str, work: Work) -> Self {
         Self {
             input: input.into(),
             output: output.into(),
-            counting,
-            disk: Disk::default(),
-            restored: Arc::default(),
+            work,
+            state: StateDir::new(),
+            restored: Restored::default(),
             poison: None,
+            caching: false,
         }
     }
 
-    fn changelog(application_id: &str) -> Arc<str> {
-        format!("{application_id}-counts-changelog").into()
-    }
-}
-
-impl Application for TestApp {
-    fn topology(&self, application_id: &str) -> Topology {
-        let config = |key: &str, value: &str| KeyValue { key: key.into(), value: value.into() };
-        let changelog = TopicInfo {
-            name: Self::changelog(application_id).to_string(),
-            partitions: 0,
-            replication_factor: -1,
-            topic_configs: vec![
-                config("cleanup.policy", "compact"),
-                config("message.timestamp.type", "CreateTime"),
-            ],
+    pub(crate) fn topology(&self) -> Topology {
+        let mut topology = Topology::new();
+        let consumed = Consumed::<String, String>::new();
+        let source = topology.add_source("in", self.input.as_str(), consumed).unwrap();
+        let (poison, count) = (self.poison, self.work != Work::Copy);
+        let each = move || Each { poison, count, counts: None };
+        let each = topology.add_processor("each", each, &source).unwrap();
+        let store = match self.work {
+            Work::Copy => None,
+            Work::CountInMemory => Some(Stores::in_memory_key_value("counts")),
+            Work::CountOnDisk => Some(Stores::persistent_key_value("counts")),
         };
-        let subtopology = Subtopology {
-            subtopology_id: "0".into(),
-            source_topics: vec![self.input.to_string()],
-            state_changelog_topics: if self.counting { vec![changelog] } else { vec![] },
-            ..Default::default()
-        };
-        Topology { epoch: 0, subtopologies: vec![subtopology] }
-    }
-
-    fn inputs(&self, application_id: &str, subtopology: i32) -> Option<Inputs> {
-        let source = Source { topic: self.input.clone(), repartition: false, reset: None };
-        let changelog = self.counting.then(|| Self::changelog(application_id));
-        (subtopology == 0)
-            .then(|| Inputs { sources: vec![source], changelogs: changelog.into_iter().collect() })
-    }
-
-    fn task(&self, application_id: &str, id: TaskId) -> Result<Box<dyn StreamTask>, StreamsError> {
-        Ok(Box::new(Task {
-            app: self.clone(),
-            id,
-            changelog: Self::changelog(application_id),
-            queue: VecDeque::new(),
-            counts: BTreeMap::new(),
-            dirty: false,
-        }))
-    }
-}
-
-struct Task {
-    app: TestApp,
-    id: TaskId,
-    changelog: Arc<str>,
-    queue: VecDeque<Record>,
-    counts: BTreeMap<Bytes, u64>,
-    dirty: bool,
-}
-
-impl Task {
-    fn process_one(&mut self, record: Record, out: &mut dyn Collector) -> Result<(), StreamsError> {
-        let value = record.value.clone().unwrap_or_default();
-        if self.app.poison.is_some_and(|poison| value == poison.as_bytes()) {
-            return Err(StreamsError::of_task(self.id, "poison"));
+        if let Some(store) = store {
+            let (keys, values) = (String::default_serde(), i64::default_serde());
+            let store = Stores::key_value_builder(store, keys, values).caching(self.caching);
+            topology.add_state_store(store).unwrap();
+            topology.connect_processor_stores("each", ["counts"]).unwrap();
         }
-        let mut sent = value;
-        if self.app.counting {
-            let key = record.key.clone().unwrap_or_default();
-            let count = self.counts.entry(key).or_default();
-            *count += 1;
-            sent = count.to_string().into();
-            out.send(OutRecord {
-                topic: &self.changelog,
-                partition: Some(self.id.partition),
-                key: record.key.clone(),
-                value: Some(sent.clone()),
-                headers: vec![],
-                timestamp: record.timestamp,
-                changelog: true,
-            })?;
-        }
-        out.send(OutRecord {
-            topic: &self.app.output,
-            partition: None,
-            key: record.key,
-            value: Some(sent),
-            headers: vec![],
-            timestamp: record.timestamp,
-            changelog: false,
-        })
+        topology.add_sink("out", self.output.as_str(), Produced::new(), &each).unwrap();
+        topology
     }
 }
 
-impl StreamTask for Task {
-    fn open(&mut self) -> Result<StoreOffsets, StreamsError> {
-        let saved = self.app.disk.lock().unwrap().get(&self.id).cloned().unwrap_or_default();
-        self.counts = saved.counts;
-        Ok(saved.offsets)
-    }
+struct Each {
+    poison: Option<&'static str>,
+    count: bool,
+    counts: Option<KeyValueStore<String, i64>>,
+}
 
-    fn restore(&mut self, _: &str, records: &[Record], _: i64) -> Result<(), StreamsError> {
-        *self.app.restored.lock().unwrap() += records.len() as u64;
-        for record in records {
-            let key = record.key.clone().expect("null keys are left out");
-            let value = record.value.as_deref().expect("no deletes here");
-            let count = std::str::from_utf8(value).unwrap().parse().expect("a count");
-            self.counts.insert(key, count);
+impl Processor for Each {
+    type KeyIn = String;
+    type ValueIn = String;
+    type KeyOut = String;
+    type ValueOut = String;
+
+    fn init(&mut self, cx: &mut ProcessorContext<'_, String, String>) -> Result<(), BoxError> {
+        if self.count {
+            self.counts = Some(cx.store("counts")?);
         }
         Ok(())
-    }
-
-    fn init(&mut self, _: &[(TopicPartition, String)]) -> Result<(), StreamsError> {
-        Ok(())
-    }
-
-    fn add(&mut self, _: &TopicPartition, records: Vec<Record>) {
-        self.queue.extend(records);
-    }
-
-    fn buffered(&self, _: &TopicPartition) -> usize {
-        self.queue.len()
-    }
-
-    fn head(&self, _: &TopicPartition) -> Option<i64> {
-        self.queue.front().map(|record| record.offset)
     }
 
     fn process(
         &mut self,
-        limit: usize,
-        _: i64,
-        _: &dyn Fn(&TopicPartition) -> bool,
-        out: &mut dyn Collector,
-    ) -> Result<usize, StreamsError> {
-        let count = self.queue.len().min(limit);
-        for _ in 0..count {
-            let Some(record) = self.queue.pop_front() else { break };
-            self.dirty = true;
-            self.process_one(record, out)?;
+        cx: &mut ProcessorContext<'_, String, String>,
+        record: Record<String, String>,
+    ) -> Result<(), BoxError> {
+        if self.poison.is_some() && self.poison == record.value.as_deref() {
+            return Err("poison".into());
         }
-        Ok(count)
-    }
-
-    fn punctuate(&mut self, _: i64, _: &mut dyn Collector) -> Result<bool, StreamsError> {
-        Ok(false)
-    }
-
-    fn commit_needed(&self) -> bool {
-        self.dirty
-    }
-
-    fn prepare_commit(&mut self, _: &mut dyn Collector) -> Result<(), StreamsError> {
-        Ok(())
-    }
-
-    fn metadata(&self, _: &TopicPartition) -> String {
-        String::new()
-    }
-
-    fn committed(&mut self, offsets: &StoreOffsets) -> Result<(), StreamsError> {
-        self.dirty = false;
-        let saved = Saved { counts: self.counts.clone(), offsets: offsets.clone() };
-        self.app.disk.lock().unwrap().insert(self.id, saved);
-        Ok(())
-    }
-
-    fn close(&mut self, _: bool) -> Result<(), StreamsError> {
-        Ok(())
-    }
-
-    fn wipe(&mut self) -> Result<(), StreamsError> {
-        self.app.disk.lock().unwrap().remove(&self.id);
-        Ok(())
+        let (Some(counts), Some(key)) = (&self.counts, &record.key) else {
+            return Ok(cx.forward(record)?);
+        };
+        let count = counts.get(key)?.unwrap_or(0) + 1;
+        counts.put(key, Some(&count))?;
+        Ok(cx.forward(record.with_value(count.to_string()))?)
     }
 }
 
@@ -235,9 +159,11 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn builder(bootstrap: &str, application_id: &str, app: &TestApp) -> Builder {
-    KafkaStreams::builder(application_id, app.clone())
+    KafkaStreams::builder(application_id, app.topology())
         .brokers(bootstrap)
         .commit_interval(Duration::from_millis(100))
+        .state_dir(app.state.path())
+        .restore_listener(app.restored.clone())
 }
 
 /// Waits until the instance is in this state; any other end fails the test.

@@ -6,7 +6,9 @@ use llingr_kafka::Options;
 use llingr_kafka::streams::runtime::{State, UncaughtAction};
 use serde::{Deserialize, Serialize};
 
-use crate::app::{SOON, TestApp, block_on, builder, close, produce, reach, values, wait_records};
+use crate::app::{
+    SOON, TestApp, Work, block_on, builder, close, produce, reach, values, wait_records,
+};
 use crate::support::{
     Child, ChildSide, Cluster, KafkaVersion, child_side, shared_broker, unique, wait_until,
 };
@@ -18,8 +20,10 @@ fn two_instances_share_the_tasks_and_the_rest_takes_over_what_one_leaves() {
     let (input, output) = (format!("{id}-in"), format!("{id}-out"));
     tool.create(&input, 4).unwrap();
     tool.create(&output, 4).unwrap();
-    let (first_app, second_app) =
-        (TestApp::new(&input, &output, true), TestApp::new(&input, &output, true));
+    let (first_app, second_app) = (
+        TestApp::new(&input, &output, Work::CountOnDisk),
+        TestApp::new(&input, &output, Work::CountOnDisk),
+    );
     let first = builder(broker.bootstrap(), &id, &first_app).application_server("one:7070");
     let first = first.start().unwrap();
     reach(&first, State::Running);
@@ -28,7 +32,7 @@ fn two_instances_share_the_tasks_and_the_rest_takes_over_what_one_leaves() {
     let second = builder(broker.bootstrap(), &id, &second_app).application_server("two:7070");
     let second = second.start().unwrap();
     wait_until("the second instance has restored some tasks", SOON, || {
-        *second_app.restored.lock().unwrap() > 0 && second.state() == State::Running
+        second_app.restored.count() > 0 && second.state() == State::Running
     });
     wait_until("each instance knows who serves what", SOON, || {
         [&first, &second].iter().all(|instance| {
@@ -59,7 +63,8 @@ struct Args {
 
 fn run_until_killed(side: &ChildSide) {
     let Args { bootstrap, id, input, output } = side.args();
-    let streams = builder(&bootstrap, &id, &TestApp::new(&input, &output, false)).start().unwrap();
+    let streams =
+        builder(&bootstrap, &id, &TestApp::new(&input, &output, Work::Copy)).start().unwrap();
     reach(&streams, State::Running);
     side.emit("running", ());
     let _ = streams.run();
@@ -91,7 +96,7 @@ fn the_tasks_of_a_killed_member_go_to_another_one() {
     child.wait_event("running", SOON);
     child.kill9();
     produce(&tool, &input, 4, 0..100);
-    let app = TestApp::new(&input, &output, false);
+    let app = TestApp::new(&input, &output, Work::Copy);
     let streams = builder(&bootstrap, &id, &app).start().unwrap();
     wait_records(&tool, &output, 100);
     close(&streams);
@@ -105,7 +110,7 @@ fn a_static_member_returns_at_once_and_a_second_one_of_its_name_is_refused() {
     let (input, output) = (format!("{id}-in"), format!("{id}-out"));
     tool.create(&input, 2).unwrap();
     tool.create(&output, 2).unwrap();
-    let app = TestApp::new(&input, &output, false);
+    let app = TestApp::new(&input, &output, Work::Copy);
     let start = || {
         let options = Options::new().kafka_option("group.instance.id", "blue");
         let builder = builder(broker.bootstrap(), &id, &app).options(options);
@@ -131,8 +136,9 @@ fn missing_source_topics_end_the_instance_with_their_names() {
     let broker = shared_broker();
     let id = unique("app");
     let missing = format!("{id}-missing");
-    let streams =
-        builder(broker.bootstrap(), &id, &TestApp::new(&missing, "out", false)).start().unwrap();
+    let streams = builder(broker.bootstrap(), &id, &TestApp::new(&missing, "out", Work::Copy))
+        .start()
+        .unwrap();
     reach(&streams, State::Error);
     let error = streams.failure().unwrap().to_string();
     assert!(error.contains(&missing) && error.contains("create"), "{error}");
@@ -145,7 +151,7 @@ fn one_instance_can_end_the_whole_application() {
     let (input, output) = (format!("{id}-in"), format!("{id}-out"));
     tool.create(&input, 2).unwrap();
     tool.create(&output, 2).unwrap();
-    let mut app = TestApp::new(&input, &output, false);
+    let mut app = TestApp::new(&input, &output, Work::Copy);
     app.poison = Some("13");
     let start = || {
         builder(broker.bootstrap(), &id, &app)
@@ -170,7 +176,7 @@ fn kafka_4_2_serves_dynamic_members_and_refuses_static_ones_with_the_remedy() {
     tool.create(&input, 2).unwrap();
     tool.create(&output, 2).unwrap();
     produce(&tool, &input, 4, 0..100);
-    let app = TestApp::new(&input, &output, true);
+    let app = TestApp::new(&input, &output, Work::CountOnDisk);
     let streams = builder(&cluster.bootstrap(), &id, &app).start().unwrap();
     wait_records(&tool, &output, 100);
     close(&streams);
@@ -185,7 +191,7 @@ fn kafka_4_2_serves_dynamic_members_and_refuses_static_ones_with_the_remedy() {
 fn closing_before_the_group_answers_takes_no_longer_than_its_limit() {
     // Nobody listens here.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let app = TestApp::new("in", "out", false);
+    let app = TestApp::new("in", "out", Work::Copy);
     let streams = builder(&format!("127.0.0.1:{port}"), &unique("app"), &app).start().unwrap();
     assert_eq!(streams.state(), State::Rebalancing);
     assert!(block_on(streams.close(Duration::from_secs(30))), "still {}", streams.state());

@@ -1,5 +1,7 @@
 //! Processing: nothing lost, nothing doubled, state restored.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,7 +9,9 @@ use std::time::Duration;
 use llingr_kafka::streams::runtime::{ProcessingGuarantee, State, UncaughtAction};
 use serde::{Deserialize, Serialize};
 
-use crate::app::{SOON, TestApp, block_on, builder, close, produce, reach, values, wait_records};
+use crate::app::{
+    SOON, StateDir, TestApp, Work, block_on, builder, close, produce, reach, values, wait_records,
+};
 use crate::support::{
     Child, ChildSide, Cluster, Tool, child_side, shared_broker, unique, wait_until,
 };
@@ -25,7 +29,7 @@ fn every_record_is_copied_once_and_its_offset_committed() {
     let (broker, tool) = (shared_broker(), shared_broker().tool());
     let (id, input, output) = topics(&tool, 3);
     produce(&tool, &input, 10, 0..1000);
-    let app = TestApp::new(&input, &output, false);
+    let app = TestApp::new(&input, &output, Work::Copy);
     let streams = builder(broker.bootstrap(), &id, &app).start().unwrap();
     reach(&streams, State::Running);
     produce(&tool, &input, 10, 1000..2000);
@@ -44,20 +48,21 @@ fn every_record_is_copied_once_and_its_offset_committed() {
 }
 
 /// Counts, stops, counts on; `keep` says whether the stores survive on disk.
-fn counts_over_a_restart(guarantee: ProcessingGuarantee, keep: bool) {
+fn counts_over_a_restart(guarantee: ProcessingGuarantee, work: Work, keep: bool) {
     let (broker, tool) = (shared_broker(), shared_broker().tool());
     let (id, input, output) = topics(&tool, 2);
     produce(&tool, &input, 7, 0..700);
-    let mut app = TestApp::new(&input, &output, true);
+    let mut app = TestApp::new(&input, &output, work);
     let start = |app: &TestApp| {
         builder(broker.bootstrap(), &id, app).processing_guarantee(guarantee).start().unwrap()
     };
     let streams = start(&app);
     wait_records(&tool, &output, 700);
     close(&streams);
-    assert_eq!(*app.restored.lock().unwrap(), 0);
+    assert_eq!(app.restored.count(), 0);
+    assert_eq!(app.state.path().join(&id).exists(), work == Work::CountOnDisk);
     if !keep {
-        app.disk = Default::default();
+        app.state = StateDir::new();
     }
     produce(&tool, &input, 7, 700..1400);
     let streams = start(&app);
@@ -68,30 +73,40 @@ fn counts_over_a_restart(guarantee: ProcessingGuarantee, keep: bool) {
     for (key, counts) in counts {
         assert_eq!(counts, (1..=200).collect::<Vec<u32>>(), "of {key}: each count once, in order");
     }
-    let restored = *app.restored.lock().unwrap();
-    assert_eq!(restored, if keep { 0 } else { 700 }, "changelog records read");
+    let expected = if keep { 0 } else { 700 };
+    assert_eq!(app.restored.count(), expected, "changelog records read");
     let changelog = format!("{id}-counts-changelog");
     assert_eq!(tool.read(&changelog).unwrap().len(), 1400);
 }
 
 #[test]
 fn counts_go_on_after_a_restart_from_the_stores_without_reading_the_changelog() {
-    counts_over_a_restart(ProcessingGuarantee::AtLeastOnce, true);
+    counts_over_a_restart(ProcessingGuarantee::AtLeastOnce, Work::CountOnDisk, true);
 }
 
 #[test]
 fn counts_go_on_after_a_restart_from_the_changelog_alone() {
-    counts_over_a_restart(ProcessingGuarantee::AtLeastOnce, false);
+    counts_over_a_restart(ProcessingGuarantee::AtLeastOnce, Work::CountOnDisk, false);
+}
+
+#[test]
+fn counts_in_memory_go_on_after_a_restart() {
+    counts_over_a_restart(ProcessingGuarantee::AtLeastOnce, Work::CountInMemory, false);
 }
 
 #[test]
 fn exactly_once_counts_go_on_after_a_restart_from_the_stores() {
-    counts_over_a_restart(ProcessingGuarantee::ExactlyOnceV2, true);
+    counts_over_a_restart(ProcessingGuarantee::ExactlyOnceV2, Work::CountOnDisk, true);
 }
 
 #[test]
 fn exactly_once_counts_go_on_after_a_restart_from_the_changelog_alone() {
-    counts_over_a_restart(ProcessingGuarantee::ExactlyOnceV2, false);
+    counts_over_a_restart(ProcessingGuarantee::ExactlyOnceV2, Work::CountOnDisk, false);
+}
+
+#[test]
+fn exactly_once_counts_in_memory_go_on_after_a_restart() {
+    counts_over_a_restart(ProcessingGuarantee::ExactlyOnceV2, Work::CountInMemory, false);
 }
 
 #[test]
@@ -99,7 +114,7 @@ fn a_thread_that_fails_is_replaced_and_exactly_once_drops_what_it_did() {
     let (broker, tool) = (shared_broker(), shared_broker().tool());
     let (id, input, output) = topics(&tool, 1);
     produce(&tool, &input, 1, 0..100);
-    let mut app = TestApp::new(&input, &output, true);
+    let mut app = TestApp::new(&input, &output, Work::CountOnDisk);
     app.poison = Some("50");
     let failures = Arc::new(AtomicUsize::new(0));
     let seen = failures.clone();
@@ -134,7 +149,7 @@ fn a_thread_that_fails_is_replaced_and_exactly_once_drops_what_it_did() {
 fn run_ends_when_the_stopper_says_so() {
     let (broker, tool) = (shared_broker(), shared_broker().tool());
     let (id, input, output) = topics(&tool, 1);
-    let app = TestApp::new(&input, &output, false);
+    let app = TestApp::new(&input, &output, Work::Copy);
     let streams = builder(broker.bootstrap(), &id, &app).start().unwrap();
     reach(&streams, State::Running);
     let stopper = streams.stopper();
@@ -147,7 +162,7 @@ fn run_ends_when_the_stopper_says_so() {
 fn paused_means_no_records_and_threads_come_and_go() {
     let (broker, tool) = (shared_broker(), shared_broker().tool());
     let (id, input, output) = topics(&tool, 4);
-    let app = TestApp::new(&input, &output, true);
+    let app = TestApp::new(&input, &output, Work::CountOnDisk);
     let streams = builder(broker.bootstrap(), &id, &app).start().unwrap();
     reach(&streams, State::Running);
     assert_eq!(streams.add_stream_thread().unwrap(), 2);
@@ -173,49 +188,97 @@ struct Args {
     id: String,
     input: String,
     output: String,
+    /// `None` counts in memory.
+    state_dir: Option<PathBuf>,
+    exactly_once: bool,
 }
 
 fn count_until_killed(side: &ChildSide) {
-    let Args { bootstrap, id, input, output } = side.args();
-    let app = TestApp::new(&input, &output, true);
-    let streams = builder(&bootstrap, &id, &app)
-        .processing_guarantee(ProcessingGuarantee::ExactlyOnceV2)
-        .start()
-        .unwrap();
+    let args: Args = side.args();
+    let work = if args.state_dir.is_some() { Work::CountOnDisk } else { Work::CountInMemory };
+    let app = TestApp::new(&args.input, &args.output, work);
+    let mut builder = builder(&args.bootstrap, &args.id, &app);
+    if let Some(dir) = args.state_dir {
+        builder = builder.state_dir(dir);
+    }
+    if args.exactly_once {
+        builder = builder.processing_guarantee(ProcessingGuarantee::ExactlyOnceV2);
+    }
+    let streams = builder.start().unwrap();
     side.emit("started", ());
     let _ = streams.run();
 }
 
-#[test]
-fn exactly_once_counts_are_exact_under_repeated_kill_9_of_one_of_two_instances() {
-    if let Some(side) = child_side() {
-        return count_until_killed(&side);
-    }
+/// Two instances count, one of them after the other is killed and started again in the middle of
+/// its work. Returns all counts that were written, by key, in order.
+fn counts_of_instances_that_are_killed(
+    name: &str,
+    exactly_once: bool,
+    on_disk: bool,
+) -> BTreeMap<String, Vec<u32>> {
     let cluster = Cluster::builder()
         .property("group.streams.session.timeout.ms", "2000")
         .property("group.streams.heartbeat.interval.ms", "300")
         .start();
     let tool = cluster.tool();
     let (id, input, output) = topics(&tool, 4);
-    let bootstrap = cluster.bootstrap();
-    let args = Args { bootstrap, id, input: input.clone(), output: output.clone() };
-    let name =
-        "running::exactly_once_counts_are_exact_under_repeated_kill_9_of_one_of_two_instances";
-    let mut children = [Child::spawn(name, &args), Child::spawn(name, &args)];
-    let (rounds, per_round) = (4usize, 2000usize);
-    for round in 0..rounds {
-        let (from, to) = (round * per_round, (round + 1) * per_round);
+    // A directory outlives the processes that use it.
+    let dirs = [StateDir::new(), StateDir::new()];
+    let spawn = |n: usize| {
+        let args = Args {
+            bootstrap: cluster.bootstrap(),
+            id: id.clone(),
+            input: input.clone(),
+            output: output.clone(),
+            state_dir: on_disk.then(|| dirs[n].path().to_owned()),
+            exactly_once,
+        };
+        Child::spawn(name, &args)
+    };
+    let mut children = [spawn(0), spawn(1)];
+    for round in 0..ROUNDS {
+        let (from, to) = (round * PER_ROUND, (round + 1) * PER_ROUND);
         produce(&tool, &input, 20, from as u32..to as u32);
         // In the middle of the round's work.
-        wait_records(&tool, &output, from + per_round / 3);
+        wait_records(&tool, &output, from + PER_ROUND / 3);
         children[round % 2].kill9();
-        children[round % 2] = Child::spawn(name, &args);
-        wait_records(&tool, &output, to);
+        children[round % 2] = spawn(round % 2);
+        wait_until("every key is counted to the end of the round", SOON, || {
+            let counts = values(&tool, &output);
+            let last = (to / 20) as u32;
+            counts.len() == 20 && counts.values().all(|of_key| of_key.contains(&last))
+        });
     }
     let counts = values(&tool, &output);
     assert_eq!(counts.len(), 20);
-    let expected: Vec<u32> = (1..=(rounds * per_round / 20) as u32).collect();
-    for (key, counts) in counts {
+    counts
+}
+
+const ROUNDS: usize = 4;
+const PER_ROUND: usize = 2000;
+
+fn exactly_once_counts_are_exact(name: &str, on_disk: bool) {
+    if let Some(side) = child_side() {
+        return count_until_killed(&side);
+    }
+    let expected: Vec<u32> = (1..=(ROUNDS * PER_ROUND / 20) as u32).collect();
+    for (key, counts) in counts_of_instances_that_are_killed(name, true, on_disk) {
         assert_eq!(counts, expected, "of {key}: each count once, in order");
     }
+}
+
+#[test]
+fn exactly_once_counts_are_exact_under_repeated_kill_9_of_one_of_two_instances() {
+    exactly_once_counts_are_exact(
+        "running::exactly_once_counts_are_exact_under_repeated_kill_9_of_one_of_two_instances",
+        true,
+    );
+}
+
+#[test]
+fn exactly_once_counts_in_memory_are_exact_under_repeated_kill_9() {
+    exactly_once_counts_are_exact(
+        "running::exactly_once_counts_in_memory_are_exact_under_repeated_kill_9",
+        false,
+    );
 }

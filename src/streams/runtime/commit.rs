@@ -45,7 +45,7 @@ impl Manager {
         for slot in tasks.iter().filter_map(|id| self.slots.get(id)) {
             for tp in slot.inputs.keys() {
                 let Some(offset) = slot.to_commit(tp) else { continue };
-                let metadata = slot.task.metadata(tp);
+                let metadata = slot.task.metadata(&tp.topic);
                 let partition = tp.clone();
                 to_commit.push(OffsetToCommit { partition, offset, leader_epoch: -1, metadata });
             }

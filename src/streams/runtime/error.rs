@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::client;
-use crate::streams::membership::TaskId;
+use crate::streams::error::{TaskError, TopologyError};
+use crate::streams::store::StoreError;
+use crate::streams::task::TaskId;
 use crate::wire::ErrorCode;
-
-/// Cause of a failure of the program's code.
-type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Why something of a streams application failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -16,18 +15,25 @@ pub enum StreamsError {
     /// A setting is missing, malformed or contradicts another one.
     #[error("{0}")]
     Config(String),
-    /// The program's code failed, or a store.
-    #[error("task {task}{}: {cause}", place(.node, .at))]
-    Task {
+    /// The topology is not one.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The program's code failed, or a record, and no handler forgave it: says in which task and
+    /// node and at which record.
+    #[error(transparent)]
+    Task(TaskError),
+    /// A store of a task failed outside of a processor: opened, restored or made durable.
+    #[error("task {task}: {cause}")]
+    Store {
         /// The task.
         task: TaskId,
-        /// Name of the processor or store.
-        node: Option<Arc<str>>,
-        /// Topic, partition and offset of the record at hand.
-        at: Option<(client::TopicPartition, i64)>,
         /// What happened.
-        cause: Cause,
+        #[source]
+        cause: StoreError,
     },
+    /// The state directory cannot be had.
+    #[error(transparent)]
+    StateDirectory(StoreError),
     /// The program's code panicked.
     #[error("task {task}: panic: {text}")]
     Panic {
@@ -70,12 +76,15 @@ pub enum StreamsError {
 }
 
 impl StreamsError {
-    /// Wraps an error of the program's code.
-    pub fn of_task(
-        task: TaskId,
-        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
-        Self::Task { task, node: None, at: None, cause: Arc::from(cause.into()) }
+    /// Sorts an error of a task's stores by what the thread does about it.
+    pub(super) fn of_store(task: TaskId, error: StoreError) -> Self {
+        match error {
+            StoreError::TaskLocked { .. } => Self::Locked { task, cause: error.to_string().into() },
+            StoreError::Corrupted { .. } => {
+                Self::Corrupted { task, cause: error.to_string().into() }
+            }
+            cause => Self::Store { task, cause },
+        }
     }
 
     /// Whether trying the same again later may help.
@@ -117,8 +126,29 @@ impl From<client::Error> for StreamsError {
     }
 }
 
-fn place(node: &Option<Arc<str>>, at: &Option<(client::TopicPartition, i64)>) -> String {
-    let node = node.as_ref().map(|node| format!(", {node}")).unwrap_or_default();
-    let at = at.as_ref().map(|(tp, offset)| format!(", {tp} offset {offset}")).unwrap_or_default();
-    format!("{node}{at}")
+impl From<TaskError> for StreamsError {
+    fn from(error: TaskError) -> Self {
+        match &error {
+            // What the producer said, which may mean that the tasks have moved.
+            TaskError::Output { cause, .. } => {
+                cause.downcast_ref::<Self>().cloned().unwrap_or(Self::Task(error))
+            }
+            TaskError::Store { place, cause, .. } => match cause.downcast_ref::<StoreError>() {
+                Some(damage @ StoreError::Corrupted { .. }) => {
+                    Self::of_store(place.task, damage.clone())
+                }
+                _ => Self::Task(error),
+            },
+            _ => Self::Task(error),
+        }
+    }
+}
+
+impl From<StoreError> for StreamsError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Config(text) => Self::Config(text),
+            other => Self::StateDirectory(other),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -9,8 +10,10 @@ use std::time::Duration;
 
 use tokio::runtime::{Handle, Runtime};
 
+use super::application::{StoreSettings, TopologyApplication};
 use super::error::StreamsError;
-use super::seam::{Application, Reset};
+use super::manager::TaskParts;
+use super::seam::{Application, ResetPolicy};
 use super::settings::{ProcessingGuarantee, Settings};
 use super::slot::message;
 use super::state::{Listener, State, StateCell, UncaughtAction};
@@ -18,6 +21,9 @@ use super::thread::{self, Control, Failed, Parts};
 use crate::client::{Client, Config, FetchConfig, ProducerConfig};
 use crate::options::{Options, Part, default_value};
 use crate::streams::membership::{Endpoint, Leave, Settings as MemberSettings};
+use crate::streams::store::{CacheBudget, DiskOptions, RestoreListener};
+use crate::streams::task::{ErrorHandler, TaskConfig};
+use crate::streams::topology::{InternalTopics, Topology};
 use crate::wire::Uuid;
 
 /// Threads of the instance's own runtime: connections, heartbeats, fetching, producing.
@@ -32,7 +38,12 @@ type UncaughtHandler = Box<dyn Fn(&StreamsError) -> UncaughtAction + Send + Sync
 #[must_use = "a builder does nothing before start()"]
 pub struct Builder {
     application_id: String,
-    app: Arc<dyn Application>,
+    topology: Topology,
+    tasks: TaskConfig,
+    stores: StoreSettings,
+    internal: InternalTopics,
+    cache_max_bytes: usize,
+    restore_listener: Option<Arc<dyn RestoreListener>>,
     brokers: String,
     options: Options,
     threads: usize,
@@ -49,10 +60,16 @@ pub struct Builder {
 }
 
 impl Builder {
-    fn new(application_id: impl Into<String>, app: impl Application) -> Self {
+    fn new(application_id: impl Into<String>, topology: Topology) -> Self {
+        let application_id = application_id.into();
         Self {
-            application_id: application_id.into(),
-            app: Arc::new(app),
+            tasks: TaskConfig::new(application_id.as_str()),
+            application_id,
+            topology,
+            stores: StoreSettings::default(),
+            internal: InternalTopics::default(),
+            cache_max_bytes: 10 << 20,
+            restore_listener: None,
             brokers: String::new(),
             options: Options::new(),
             threads: 1,
@@ -131,10 +148,106 @@ impl Builder {
         self
     }
 
-    /// Id of this instance, by default a new random UUID with each start. The group takes members
+    /// Id of this instance; by default the one in its state directory, or without persistent
+    /// stores a new random UUID with each start. The group takes members
     /// with the same id for threads of one process; transactional ids are made from it.
     pub fn process_id(mut self, id: impl Into<String>) -> Self {
         self.process_id = Some(id.into());
+        self
+    }
+
+    /// `state.dir`: persistent stores lie in `<state.dir>/<application.id>`, which one instance
+    /// has for itself at a time. Default `kafka-streams` in the system's directory for temporary
+    /// files, which a restart of the machine may empty: name another one for production. It is
+    /// not touched by a topology without persistent stores.
+    pub fn state_dir(mut self, path: impl Into<PathBuf>) -> Self {
+        self.stores.state_dir = path.into();
+        self
+    }
+
+    /// `allow.os.group.write.access`: the directories may be written by their group too. Default
+    /// false.
+    pub fn group_write_access(mut self, allowed: bool) -> Self {
+        self.stores.group_write = allowed;
+        self
+    }
+
+    /// Memory of persistent stores. Default [`DiskOptions::new`].
+    pub fn disk_options(mut self, options: DiskOptions) -> Self {
+        self.stores.disk = options;
+        self
+    }
+
+    /// `statestore.cache.max.bytes`: memory of all caches of stores together, divided among the
+    /// stream threads. Default 10 MiB; 0 for no caches.
+    pub fn statestore_cache_max_bytes(mut self, bytes: usize) -> Self {
+        self.cache_max_bytes = bytes;
+        self
+    }
+
+    /// `replication.factor` of changelogs and repartition topics, which the brokers create. Default
+    /// -1: the brokers' own default.
+    pub fn replication_factor(mut self, factor: i16) -> Self {
+        self.internal.replication_factor = factor;
+        self
+    }
+
+    /// `topic.<name>`: a config of changelogs and repartition topics. What a store says of its
+    /// changelog goes before it.
+    pub fn internal_topic_config(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Self {
+        self.internal.configs.insert(name.into(), value.into());
+        self
+    }
+
+    /// `max.task.idle.ms`: how long a task whose inputs are not all there waits for the missing
+    /// ones before it goes on out of order of time; `None` never waits, not even for records that
+    /// are known to be at the broker. Default zero.
+    pub fn max_task_idle(mut self, idle: Option<Duration>) -> Self {
+        let millis = |idle: Duration| i64::try_from(idle.as_millis()).unwrap_or(i64::MAX);
+        self.tasks.max_task_idle_ms = idle.map_or(-1, millis);
+        self
+    }
+
+    /// `deserialization.exception.handler`. Default
+    /// [`LogAndFail`](crate::streams::LogAndFail).
+    pub fn deserialization_handler(mut self, handler: impl ErrorHandler) -> Self {
+        self.tasks.deserialization_handler = Arc::new(handler);
+        self
+    }
+
+    /// `processing.exception.handler`. Default [`LogAndFail`](crate::streams::LogAndFail).
+    pub fn processing_handler(mut self, handler: impl ErrorHandler) -> Self {
+        self.tasks.processing_handler = Arc::new(handler);
+        self
+    }
+
+    /// `production.exception.handler`, for records that cannot be serialised or partitioned. What
+    /// a broker refuses ends the thread. Default [`LogAndFail`](crate::streams::LogAndFail).
+    pub fn production_handler(mut self, handler: impl ErrorHandler) -> Self {
+        self.tasks.production_handler = Arc::new(handler);
+        self
+    }
+
+    /// `errors.dead.letter.queue.topic.name`, for handlers that write there. Default none.
+    pub fn dead_letter_topic(mut self, topic: impl Into<Arc<str>>) -> Self {
+        self.tasks.dead_letter_topic = Some(topic.into());
+        self
+    }
+
+    /// A setting of the program's own, which processors ask for by
+    /// [`ProcessorContext::app_config`](crate::streams::ProcessorContext::app_config).
+    pub fn app_config(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.tasks.settings.insert(name.into(), value.into());
+        self
+    }
+
+    /// Hears how far stores are restored, on the stream threads.
+    pub fn restore_listener(mut self, listener: impl RestoreListener + 'static) -> Self {
+        self.restore_listener = Some(Arc::new(listener));
         self
     }
 
@@ -161,9 +274,18 @@ impl Builder {
     /// Starts the stream threads. Brokers need not be reachable yet.
     ///
     /// # Errors
-    /// [`StreamsError::Config`] naming the setting and the remedy.
+    /// [`StreamsError::Config`] naming the setting and the remedy, [`StreamsError::Topology`],
+    /// [`StreamsError::StateDirectory`] if another process has it.
     pub fn start(self) -> Result<KafkaStreams, StreamsError> {
-        let process_id = self.process_id.clone().unwrap_or_else(|| hyphenated(random_id()));
+        self.check_id()?;
+        let app = TopologyApplication::new(
+            &self.topology,
+            self.tasks.clone(),
+            &self.stores,
+            self.internal.clone(),
+        )?;
+        let process_id = self.process_id.clone().or_else(|| app.process_id());
+        let process_id = process_id.unwrap_or_else(|| hyphenated(random_id()));
         let (config, settings, fetch, producer) = self.check(&process_id)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(IO_THREADS)
@@ -178,7 +300,7 @@ impl Builder {
         let inner = Arc::new_cyclic(|myself| Inner {
             myself: myself.clone(),
             settings: Arc::new(settings),
-            app: self.app,
+            app: Arc::new(app),
             client,
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
@@ -187,6 +309,7 @@ impl Builder {
             producer,
             state: StateCell::new(self.listener),
             uncaught: self.uncaught,
+            restore_listener: self.restore_listener,
             paused: Arc::new(AtomicBool::new(false)),
             threads: Mutex::default(),
             failure: Mutex::new(None),
@@ -198,19 +321,23 @@ impl Builder {
         Ok(KafkaStreams { inner })
     }
 
+    fn check_id(&self) -> Result<(), StreamsError> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if self.application_id.is_empty() || !self.application_id.chars().all(legal) {
+            return Err(StreamsError::Config(format!(
+                "application.id={:?} must be letters, digits, '.', '_' and '-': names of topics \
+                 are made from it",
+                self.application_id
+            )));
+        }
+        Ok(())
+    }
+
     fn check(
         &self,
         process_id: &str,
     ) -> Result<(Config, Settings, FetchConfig, ProducerConfig), StreamsError> {
         let refuse = |text: String| Err(StreamsError::Config(text));
-        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-        if self.application_id.is_empty() || !self.application_id.chars().all(legal) {
-            return refuse(format!(
-                "application.id={:?} must be letters, digits, '.', '_' and '-': names of topics \
-                 are made from it",
-                self.application_id
-            ));
-        }
         if self.threads == 0 {
             return refuse("num.stream.threads must be at least 1".into());
         }
@@ -250,9 +377,10 @@ impl Builder {
             buffered_records: self.buffered_records,
             max_poll_interval: Duration::from_millis(number("max.poll.interval.ms")?),
             purge_interval: self.purge_interval,
+            cache_max_bytes: self.cache_max_bytes,
             reset: match value("auto.offset.reset") {
-                "latest" => Reset::Latest,
-                _ => Reset::Earliest,
+                "latest" => ResetPolicy::Latest,
+                _ => ResetPolicy::Earliest,
             },
             instance_id: values.get("group.instance.id").cloned(),
             endpoint,
@@ -289,6 +417,7 @@ struct Inner {
     producer: ProducerConfig,
     state: StateCell,
     uncaught: Option<UncaughtHandler>,
+    restore_listener: Option<Arc<dyn RestoreListener>>,
     paused: Arc<AtomicBool>,
     threads: Mutex<BTreeMap<usize, Running>>,
     failure: Mutex<Option<StreamsError>>,
@@ -297,6 +426,7 @@ struct Inner {
 /// A stream thread that has not ended.
 struct Running {
     control: Arc<Control>,
+    cache: Arc<CacheBudget>,
     #[allow(dead_code, reason = "a thread's end is reported by itself; dropping detaches")]
     thread: JoinHandle<()>,
 }
@@ -325,11 +455,16 @@ impl Inner {
             producer.transactional_id = Some(id);
             producer.delivery_timeout = Duration::from_millis(i32::MAX as u64);
         }
+        let cache = CacheBudget::new(self.cache_share(threads.len() + 1));
         let (shutdown, decide) = (self.myself.clone(), self.myself.clone());
         let parts = Parts {
             settings: settings.clone(),
             member: self.member(index),
-            app: self.app.clone(),
+            tasks: TaskParts {
+                app: self.app.clone(),
+                cache: cache.clone(),
+                listener: self.restore_listener.clone(),
+            },
             client: self.client.clone(),
             handle: self.handle.clone(),
             control: control.clone(),
@@ -363,8 +498,19 @@ impl Inner {
         let thread = std::thread::Builder::new().name(name).spawn(body);
         let thread = thread
             .map_err(|error| StreamsError::State(format!("starting a thread: {error}").into()))?;
-        threads.insert(index, Running { control, thread });
+        threads.insert(index, Running { control, cache, thread });
+        self.share_caches(&threads);
         Ok(index)
+    }
+
+    /// What each of so many threads has for its caches.
+    fn cache_share(&self, threads: usize) -> usize {
+        self.settings.cache_max_bytes / threads.max(1)
+    }
+
+    fn share_caches(&self, threads: &BTreeMap<usize, Running>) {
+        let share = self.cache_share(threads.len());
+        threads.values().for_each(|thread| thread.cache.resize(share));
     }
 
     fn member(&self, index: usize) -> MemberSettings {
@@ -378,7 +524,7 @@ impl Inner {
             endpoint: settings.endpoint.clone(),
             client_tags: settings.client_tags.clone(),
             max_poll_interval: settings.max_poll_interval,
-            topology: self.app.topology(&settings.application_id),
+            topology: self.app.topology(),
         }
     }
 
@@ -408,7 +554,11 @@ impl Inner {
                 self.fail(error);
             }
         }
-        lock(&self.threads).remove(&index);
+        {
+            let mut threads = lock(&self.threads);
+            threads.remove(&index);
+            self.share_caches(&threads);
+        }
         let closing = matches!(self.state.get(), State::PendingShutdown | State::PendingError);
         if replace && !closing {
             if let Err(error) = self.spawn() {
@@ -430,6 +580,7 @@ impl Inner {
             State::Rebalancing | State::Running => return,
             _ => State::NotRunning,
         };
+        self.app.ended();
         if let Some(runtime) = lock(&self.runtime).take() {
             let client = self.client.clone();
             runtime.spawn(async move { client.close().await });
@@ -470,8 +621,8 @@ pub struct KafkaStreams {
 impl KafkaStreams {
     /// Sets up an instance of `application_id`: the group's id and the prefix of all topics that
     /// belong to the application.
-    pub fn builder(application_id: impl Into<String>, app: impl Application) -> Builder {
-        Builder::new(application_id, app)
+    pub fn builder(application_id: impl Into<String>, topology: Topology) -> Builder {
+        Builder::new(application_id, topology)
     }
 
     /// The present state.

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use super::error::StreamsError;
 use super::offsets;
 use super::output::Output;
-use super::seam::{Application, Reset};
+use super::seam::{Application, ResetPolicy};
 use super::settings::Settings;
 use super::slot::{Changelog, Input, Phase, Slot};
 use crate::client::{
@@ -17,6 +17,7 @@ use crate::client::{
     Position, RetryVerdict, TopicPartition, decide,
 };
 use crate::streams::membership::{Assignment, TaskId, TaskOffsets, TaskSet};
+use crate::streams::store::{CacheBudget, RestoreListener, RestoreProgress, RestoreSource};
 use crate::wire::records::Record;
 
 /// Waits before a locked task is tried again: doubled each time.
@@ -27,14 +28,25 @@ const LIMIT_MAX: usize = 1000;
 /// A round should not take longer, so that polls, commits and punctuations stay in time.
 const ROUND: Duration = Duration::from_millis(100);
 
+/// What tasks are made with.
+pub(super) struct TaskParts {
+    pub(super) app: Arc<dyn Application>,
+    /// This thread's part of the memory for caches.
+    pub(super) cache: Arc<CacheBudget>,
+    pub(super) listener: Option<Arc<dyn RestoreListener>>,
+}
+
 pub(super) struct Manager {
     pub(super) settings: Arc<Settings>,
-    pub(super) app: Arc<dyn Application>,
+    app: Arc<dyn Application>,
     pub(super) client: Client,
     pub(super) handle: Handle,
     pub(super) fetcher: Fetcher,
     pub(super) restorer: Fetcher,
     pub(super) output: Output,
+    /// This thread's part of the memory for caches.
+    cache: Arc<CacheBudget>,
+    listener: Option<Arc<dyn RestoreListener>>,
     pub(super) slots: BTreeMap<TaskId, Slot>,
     /// Nothing is opened or processed while the group lacks something.
     ready: bool,
@@ -48,7 +60,7 @@ pub(super) struct Manager {
 impl Manager {
     pub(super) fn new(
         settings: Arc<Settings>,
-        app: Arc<dyn Application>,
+        parts: TaskParts,
         client: Client,
         handle: Handle,
         output: Output,
@@ -57,6 +69,7 @@ impl Manager {
         let _context = handle.enter();
         let fetcher = Fetcher::new(client.clone(), fetch.clone());
         let restorer = Fetcher::new(client.clone(), FetchConfig { reset: None, ..fetch });
+        let TaskParts { app, cache, listener } = parts;
         Self {
             settings,
             app,
@@ -65,6 +78,8 @@ impl Manager {
             fetcher,
             restorer,
             output,
+            cache,
+            listener,
             slots: BTreeMap::new(),
             ready: false,
             by_input: HashMap::new(),
@@ -114,11 +129,10 @@ impl Manager {
     }
 
     fn create(&mut self, id: TaskId, active: bool) -> Result<(), StreamsError> {
-        let application_id = &self.settings.application_id;
-        let topics = self.app.inputs(application_id, id.subtopology).ok_or_else(|| {
+        let topics = self.app.inputs(id.subtopology).ok_or_else(|| {
             StreamsError::Group(format!("task {id} is of no subtopology of this program").into())
         })?;
-        let task = self.app.task(application_id, id)?;
+        let task = self.app.task(id, &self.cache);
         self.slots.insert(id, Slot::new(id, active, topics, task));
         Ok(())
     }
@@ -140,7 +154,13 @@ impl Manager {
                     let offsets = slot.store_offsets();
                     slot.call(|task| task.committed(&offsets))?;
                 }
-                slot.call(|task| task.close(clean))
+                if let Some(listener) = &self.listener {
+                    for progress in slot.changelogs.values().filter_map(|log| log.progress.as_ref())
+                    {
+                        progress.suspend(&**listener);
+                    }
+                }
+                slot.call(|task| task.close())
             }
         }
     }
@@ -162,13 +182,20 @@ impl Manager {
     }
 
     /// Begins active tasks anew from what is committed, after something of them was lost.
-    pub(super) fn revive(&mut self, ids: &[TaskId], wipe: bool) -> Result<(), StreamsError> {
+    /// `wipe` is the one whose stores cannot be trusted.
+    pub(super) fn revive(
+        &mut self,
+        ids: &[TaskId],
+        wipe: Option<TaskId>,
+    ) -> Result<(), StreamsError> {
         self.output.abort();
         for id in ids {
             let Some(active) = self.slots.get(id).map(|slot| slot.active) else { continue };
             self.close_logged(*id, false);
             self.create(*id, active)?;
-            if wipe && let Some(slot) = self.slots.get_mut(id) {
+            if wipe == Some(*id)
+                && let Some(slot) = self.slots.get_mut(id)
+            {
                 slot.call(|task| task.wipe())?;
             }
         }
@@ -215,10 +242,13 @@ impl Manager {
             }
             Err(error) => return Err(error),
         };
-        for topic in &slot.topics.changelogs {
-            let tp = TopicPartition { topic: topic.clone(), partition: id.partition };
-            let next = known.get(topic).copied();
-            slot.changelogs.insert(tp.clone(), Changelog { next, end: None });
+        for changelog in &slot.topics.changelogs {
+            let topic = changelog.topic.clone();
+            let next = known.get(&topic).copied();
+            let tp = TopicPartition { topic, partition: id.partition };
+            let store = changelog.store.clone();
+            let log = Changelog { store, next, end: None, progress: None };
+            slot.changelogs.insert(tp.clone(), log);
             self.by_changelog.insert(tp, id);
         }
         slot.phase = Phase::Restoring;
@@ -277,7 +307,14 @@ impl Manager {
                  this name; restoring all of it",
                 log.next, log.end
             );
-            return self.revive(&[id], true);
+            return self.revive(&[id], Some(id));
+        }
+        let Some(listener) = &self.listener else { return Ok(()) };
+        for (tp, log) in &mut slot.changelogs {
+            let (store, topic) = (log.store.clone(), tp.topic.clone());
+            let source = RestoreSource { store, topic, partition: tp.partition };
+            let (next, end) = (log.next.unwrap_or(0), log.end.unwrap_or(0));
+            log.progress.insert(RestoreProgress::new(source, next, end)).start(&**listener);
         }
         Ok(())
     }
@@ -327,8 +364,9 @@ impl Manager {
             positions.push((tp.clone(), position));
         }
         let metadata: Vec<_> =
-            committed.into_iter().map(|(tp, found)| (tp, found.metadata)).collect();
-        slot.call(|task| task.init(&metadata))?;
+            committed.into_iter().map(|(tp, found)| (tp.topic, found.metadata)).collect();
+        let (now, output) = (now_ms(), &mut self.output);
+        slot.call(|task| task.init(&metadata, now, output))?;
         for tp in inputs.keys() {
             self.by_input.insert(tp.clone(), id);
         }
@@ -377,9 +415,9 @@ impl Manager {
             .then_some(fetched.last_stable_offset);
         input.end = Some(stable.unwrap_or(fetched.high_watermark));
         if !records.is_empty() {
-            slot.task.add(tp, records);
+            slot.task.add(&tp.topic, records);
         }
-        if slot.task.buffered(tp) > self.settings.buffered_records {
+        if slot.task.buffered(&tp.topic) > self.settings.buffered_records {
             input.paused = true;
             self.fetcher.pause(tp);
         }
@@ -419,7 +457,7 @@ impl Manager {
                         "task {id}: {} no longer has what the store lacks; restoring all of it",
                         failure.partition
                     );
-                    return self.revive(&[id], true);
+                    return self.revive(&[id], Some(id));
                 }
                 return tolerate(failure.error);
             }
@@ -438,7 +476,13 @@ impl Manager {
         }
         records.retain(|record| record.key.is_some());
         log.next = Some(next);
-        slot.call(|task| task.restore(&tp.topic, &records, next))
+        let count = records.len() as u64;
+        slot.call(|task| task.restore(&tp.topic, records, next))?;
+        let progress = slot.changelogs.get_mut(tp).and_then(|log| log.progress.as_mut());
+        if let (Some(progress), Some(listener)) = (progress, &self.listener) {
+            progress.advance(next, count, &**listener);
+        }
+        Ok(())
     }
 
     /// Lets partitions flow again whose queue has drained.
@@ -446,7 +490,7 @@ impl Manager {
         let limit = self.settings.buffered_records;
         for slot in self.slots.values_mut().filter(|slot| slot.is_running()) {
             for (tp, input) in slot.inputs.iter_mut().filter(|(_, input)| input.paused) {
-                if slot.task.buffered(tp) <= limit {
+                if slot.task.buffered(&tp.topic) <= limit {
                     input.paused = false;
                     self.fetcher.resume(tp);
                 }
@@ -465,8 +509,9 @@ impl Manager {
         for slot in self.slots.values_mut().filter(|slot| slot.is_running()) {
             let now = now_ms();
             let inputs = std::mem::take(&mut slot.inputs);
-            let caught_up = |tp: &TopicPartition| {
-                inputs.get(tp).is_some_and(|input| match (input.next, input.end) {
+            let caught_up = |topic: &str| {
+                let input = inputs.iter().find(|(tp, _)| &*tp.topic == topic);
+                input.is_some_and(|(_, input)| match (input.next, input.end) {
                     (Some(next), Some(end)) => next >= end,
                     _ => false,
                 })
@@ -558,15 +603,15 @@ fn tolerate(error: Error) -> Result<(), StreamsError> {
     }
 }
 
-fn reset_position(tp: &TopicPartition, reset: Reset) -> Result<Position, StreamsError> {
+fn reset_position(tp: &TopicPartition, reset: ResetPolicy) -> Result<Position, StreamsError> {
     Ok(Position::Spec(match reset {
-        Reset::Earliest => OffsetSpec::Earliest,
-        Reset::Latest => OffsetSpec::Latest,
-        Reset::ByDuration(millis) => {
+        ResetPolicy::Earliest => OffsetSpec::Earliest,
+        ResetPolicy::Latest => OffsetSpec::Latest,
+        ResetPolicy::ByDuration(millis) => {
             let back = i64::try_from(millis).unwrap_or(i64::MAX);
             OffsetSpec::Timestamp(now_ms().saturating_sub(back))
         }
-        Reset::Fail => {
+        ResetPolicy::Fail => {
             return Err(StreamsError::Topics(
                 format!(
                     "{tp} has no valid committed offset and its reset policy is none: commit one, \

@@ -2,6 +2,7 @@
 //!
 //! | Module | Does |
 //! |---|---|
+//! | `application`, `task` | a topology and its tasks as the runtime runs them |
 //! | `seam` | what the runtime knows of a topology and its tasks, and what tasks know of it |
 //! | `settings` | settings of an instance, checked |
 //! | `instance` | [`KafkaStreams`]: start, stop, state, threads |
@@ -19,6 +20,7 @@
 //! neither a slow processor nor a busy runtime of the program delays them. The thread blocks on
 //! that runtime only where it has to wait: for data, for room in the producer, for a commit.
 
+mod application;
 mod commit;
 mod error;
 mod instance;
@@ -29,12 +31,10 @@ mod seam;
 mod settings;
 mod slot;
 mod state;
+mod task;
 mod thread;
 
 pub use error::StreamsError;
 pub use instance::{Builder, InstanceMetadata, KafkaStreams, Stopper};
-pub use seam::{
-    Application, Collector, Inputs, OutRecord, Reset, Source, StoreOffsets, StreamTask,
-};
 pub use settings::ProcessingGuarantee;
 pub use state::{State, UncaughtAction};

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::error::StreamsError;
-use super::seam::{Collector, OutRecord};
 use crate::client::{
     Client, Delivery, GroupMetadata, OffsetToCommit, Producer, ProducerConfig, ProducerRecord,
     TopicPartition,
 };
+use crate::streams::error::BoxError;
+use crate::streams::task::{Collector, OutRecord};
 
 /// One thread's output.
 pub(super) struct Output {
@@ -146,8 +147,8 @@ impl Output {
     }
 }
 
-impl Collector for Output {
-    fn send(&mut self, record: OutRecord<'_>) -> Result<(), StreamsError> {
+impl Output {
+    fn write(&mut self, record: OutRecord<'_>) -> Result<(), StreamsError> {
         self.begin()?;
         let out = &mut self.record;
         if out.topic != *record.topic {
@@ -156,7 +157,9 @@ impl Collector for Output {
         out.partition = record.partition;
         out.key = record.key;
         out.value = record.value;
-        out.headers = record.headers;
+        out.headers.clear();
+        let headers = record.headers.iter();
+        out.headers.extend(headers.map(|header| (header.name.to_string(), header.value.clone())));
         out.timestamp = Some(record.timestamp);
         let Some(producer) = &self.producer else { return Ok(()) };
         let sent = match producer.try_send(out) {
@@ -174,9 +177,19 @@ impl Collector for Output {
         Ok(())
     }
 
-    fn partitions(&mut self, topic: &Arc<str>) -> Result<i32, StreamsError> {
+    fn width(&self, topic: &Arc<str>) -> Result<i32, StreamsError> {
         let deadline = self.client.api_deadline();
         let topic = self.handle.block_on(self.client.topic(topic, deadline))?;
         Ok(i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX))
+    }
+}
+
+impl Collector for Output {
+    fn send(&mut self, record: OutRecord<'_>) -> Result<(), BoxError> {
+        Ok(self.write(record)?)
+    }
+
+    fn partitions(&mut self, topic: &Arc<str>) -> Result<i32, BoxError> {
+        Ok(self.width(topic)?)
     }
 }

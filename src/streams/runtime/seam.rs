@@ -7,77 +7,73 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::error::StreamsError;
-use crate::client::TopicPartition;
 use crate::streams::membership::TaskId;
+use crate::streams::store::CacheBudget;
+use crate::streams::task::Collector;
 use crate::wire::messages::streams_group_heartbeat::Topology;
 use crate::wire::records::Record;
 
 /// A topology as the runtime needs it.
-pub trait Application: Send + Sync + 'static {
+pub(super) trait Application: Send + Sync + 'static {
     /// The topology as members send it to the group.
-    fn topology(&self, application_id: &str) -> Topology;
+    fn topology(&self) -> Topology;
 
     /// Topics of a subtopology; `None` if there is none with this number.
-    fn inputs(&self, application_id: &str, subtopology: i32) -> Option<Inputs>;
+    fn inputs(&self, subtopology: i32) -> Option<Inputs>;
 
-    /// A new task; nothing is opened yet.
-    ///
-    /// # Errors
-    /// Of the program's suppliers.
-    fn task(&self, application_id: &str, id: TaskId) -> Result<Box<dyn StreamTask>, StreamsError>;
+    /// A new task; nothing is opened yet. `cache` is the budget of its thread.
+    fn task(&self, id: TaskId, cache: &Arc<CacheBudget>) -> Box<dyn StreamTask>;
+
+    /// The instance has ended, and all its tasks are closed: another one may use the same
+    /// directory from now on.
+    fn ended(&self);
 }
 
 /// Topics that a task of a subtopology reads, by their full names.
 #[derive(Debug, Clone, Default)]
-pub struct Inputs {
+pub(super) struct Inputs {
     /// Source and repartition topics.
-    pub sources: Vec<Source>,
+    pub(super) sources: Vec<Source>,
     /// Changelogs of its stores.
-    pub changelogs: Vec<Arc<str>>,
+    pub(super) changelogs: Vec<ChangelogTopic>,
 }
 
 /// A topic that a task reads.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub(super) struct Source {
     /// Full name.
-    pub topic: Arc<str>,
+    pub(super) topic: Arc<str>,
     /// Written by the application itself: purged behind the committed offset.
-    pub repartition: bool,
+    pub(super) repartition: bool,
     /// Where to begin without a committed offset; `None` for `auto.offset.reset`.
-    pub reset: Option<Reset>,
+    pub(super) reset: Option<ResetPolicy>,
 }
 
-/// Where reading begins without a (valid) committed offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Reset {
-    /// At the first record.
-    #[default]
-    Earliest,
-    /// At the end.
-    Latest,
-    /// At the first record that is not older than so many milliseconds (KIP-1106).
-    ByDuration(u64),
-    /// Nowhere: an error.
-    Fail,
+/// A topic that a store is restored from.
+#[derive(Debug, Clone)]
+pub(super) struct ChangelogTopic {
+    /// Full name.
+    pub(super) topic: Arc<str>,
+    /// Name of the store.
+    pub(super) store: Arc<str>,
 }
+
+pub(super) use crate::streams::topology::ResetPolicy;
 
 /// Next offset to apply, by changelog topic; without an entry nothing is known.
-pub type StoreOffsets = BTreeMap<Arc<str>, i64>;
+pub(super) type StoreOffsets = BTreeMap<Arc<str>, i64>;
 
-/// One task.
+/// One task. Its inputs and changelogs are named by topic: the partition is the task's.
 ///
 /// ```text
 /// open -> restore* -> init -> (add, process, punctuate, prepare_commit, committed)* -> close
 /// ```
-pub trait StreamTask: Send {
+pub(super) trait StreamTask: Send {
     /// Locks the task's directory and opens its stores; tells what they have of their changelogs.
     ///
     /// # Errors
-    /// [`StreamsError::is_retriable`] while another thread still holds the task.
+    /// [`StreamsError::Locked`] while another thread still holds the task.
     fn open(&mut self) -> Result<StoreOffsets, StreamsError>;
 
     /// Applies records of a changelog, up to but without `next_offset`.
@@ -87,25 +83,30 @@ pub trait StreamTask: Send {
     fn restore(
         &mut self,
         changelog: &str,
-        records: &[Record],
+        records: Vec<Record>,
         next_offset: i64,
     ) -> Result<(), StreamsError>;
 
     /// The stores are complete: starts the processors. `metadata` is what was committed with the
-    /// offsets.
+    /// offset of each topic.
     ///
     /// # Errors
     /// Of the processors.
-    fn init(&mut self, metadata: &[(TopicPartition, String)]) -> Result<(), StreamsError>;
+    fn init(
+        &mut self,
+        metadata: &[(Arc<str>, String)],
+        now: i64,
+        out: &mut dyn Collector,
+    ) -> Result<(), StreamsError>;
 
     /// Queues records of an input, in their order.
-    fn add(&mut self, partition: &TopicPartition, records: Vec<Record>);
+    fn add(&mut self, topic: &str, records: Vec<Record>);
 
     /// Records queued of an input.
-    fn buffered(&self, partition: &TopicPartition) -> usize;
+    fn buffered(&self, topic: &str) -> usize;
 
     /// Offset of the first queued record of an input.
-    fn head(&self, partition: &TopicPartition) -> Option<i64>;
+    fn head(&self, topic: &str) -> Option<i64>;
 
     /// Processes up to `limit` records, the oldest first, as far as `now` allows; returns how many
     /// it took. `caught_up` says whether nothing is known to come for an input whose queue is empty.
@@ -116,28 +117,24 @@ pub trait StreamTask: Send {
         &mut self,
         limit: usize,
         now: i64,
-        caught_up: &dyn Fn(&TopicPartition) -> bool,
+        caught_up: &dyn Fn(&str) -> bool,
         out: &mut dyn Collector,
     ) -> Result<usize, StreamsError>;
 
-    /// Runs the punctuations that are due; returns whether there were any.
+    /// Runs the punctuations that are due.
     ///
     /// # Errors
     /// As [`StreamTask::process`].
-    fn punctuate(&mut self, now: i64, out: &mut dyn Collector) -> Result<bool, StreamsError>;
+    fn punctuate(&mut self, now: i64, out: &mut dyn Collector) -> Result<(), StreamsError>;
 
     /// When the next wall-clock punctuation or idle wait is due, in milliseconds since 1970.
-    fn wake_at(&self) -> Option<i64> {
-        None
-    }
+    fn wake_at(&self) -> Option<i64>;
 
     /// Whether something was done since the last commit.
     fn commit_needed(&self) -> bool;
 
     /// Whether a processor asked for a commit, or a store holds too much that is not committed.
-    fn commit_requested(&self) -> bool {
-        false
-    }
+    fn commit_requested(&self) -> bool;
 
     /// Flushes what is cached; afterwards everything the offsets stand for has been sent.
     ///
@@ -146,7 +143,7 @@ pub trait StreamTask: Send {
     fn prepare_commit(&mut self, out: &mut dyn Collector) -> Result<(), StreamsError>;
 
     /// Text to be committed with an input's offset.
-    fn metadata(&self, partition: &TopicPartition) -> String;
+    fn metadata(&self, topic: &str) -> String;
 
     /// The commit is complete: stores make what they hold durable, with these offsets.
     ///
@@ -154,52 +151,15 @@ pub trait StreamTask: Send {
     /// Of the stores.
     fn committed(&mut self, offsets: &StoreOffsets) -> Result<(), StreamsError>;
 
-    /// Closes processors and stores and unlocks. What was not committed is dropped. `clean` says
-    /// that everything was committed.
+    /// Closes processors and stores and unlocks. What was not committed is dropped.
     ///
     /// # Errors
-    /// Of processors and stores; everything is closed all the same.
-    fn close(&mut self, clean: bool) -> Result<(), StreamsError>;
+    /// Of processors; everything is closed all the same.
+    fn close(&mut self) -> Result<(), StreamsError>;
 
     /// Deletes what the closed task has on disk: it cannot be trusted any more.
     ///
     /// # Errors
     /// Of the file system.
-    fn wipe(&mut self) -> Result<(), StreamsError> {
-        Ok(())
-    }
-}
-
-/// A record that a task sends.
-#[derive(Debug, Clone)]
-pub struct OutRecord<'a> {
-    /// Full name of the topic.
-    pub topic: &'a Arc<str>,
-    /// `None` chooses by the key's hash.
-    pub partition: Option<i32>,
-    /// Key, `None` for null.
-    pub key: Option<Bytes>,
-    /// Value, `None` for null.
-    pub value: Option<Bytes>,
-    /// Headers in order; names may repeat.
-    pub headers: Vec<(String, Option<Bytes>)>,
-    /// Milliseconds since 1970.
-    pub timestamp: i64,
-    /// Of a store: its offset is remembered for the checkpoint.
-    pub changelog: bool,
-}
-
-/// Where a task's output goes.
-pub trait Collector {
-    /// Sends a record, in order within its partition. Waits while the producer is full.
-    ///
-    /// # Errors
-    /// Of this record or of an earlier one.
-    fn send(&mut self, record: OutRecord<'_>) -> Result<(), StreamsError>;
-
-    /// Number of a topic's partitions.
-    ///
-    /// # Errors
-    /// If the topic does not exist or nobody can be asked.
-    fn partitions(&mut self, topic: &Arc<str>) -> Result<i32, StreamsError>;
+    fn wipe(&mut self) -> Result<(), StreamsError>;
 }

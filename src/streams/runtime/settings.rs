@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::seam::Reset;
+use super::seam::ResetPolicy;
 use crate::streams::membership::Endpoint;
 
 /// What is guaranteed about each record (`processing.guarantee`).
@@ -27,7 +27,9 @@ pub(super) struct Settings {
     pub(super) buffered_records: usize,
     pub(super) max_poll_interval: Duration,
     pub(super) purge_interval: Duration,
-    pub(super) reset: Reset,
+    pub(super) reset: ResetPolicy,
+    /// `statestore.cache.max.bytes`, for all threads together.
+    pub(super) cache_max_bytes: usize,
     pub(super) instance_id: Option<String>,
     pub(super) endpoint: Option<Endpoint>,
     pub(super) client_tags: Vec<(String, String)>,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::error::StreamsError;
-use super::seam::{Inputs, Reset, StoreOffsets, StreamTask};
+use super::seam::{Inputs, ResetPolicy, StoreOffsets, StreamTask};
 use crate::client::TopicPartition;
 use crate::streams::membership::TaskId;
+use crate::streams::store::RestoreProgress;
 
 /// How far a task is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub(super) enum Phase {
 /// An input partition.
 #[derive(Debug)]
 pub(super) struct Input {
-    pub(super) reset: Reset,
+    pub(super) reset: ResetPolicy,
     pub(super) repartition: bool,
     /// The offset after everything fetched; `None` before the first answer.
     pub(super) next: Option<i64>,
@@ -35,12 +36,16 @@ pub(super) struct Input {
 }
 
 /// A changelog partition.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Changelog {
+    /// Name of the store.
+    pub(super) store: Arc<str>,
     /// Next offset to apply; `None` if the store knows nothing of it.
     pub(super) next: Option<i64>,
     /// Where restoring ends; `None` for a standby.
     pub(super) end: Option<i64>,
+    /// What the listener hears of the restoring of an active task.
+    pub(super) progress: Option<RestoreProgress>,
 }
 
 impl Changelog {
@@ -103,7 +108,7 @@ impl Slot {
     /// What a commit says of an input; `None` if nothing is known or nothing new.
     pub(super) fn to_commit(&self, tp: &TopicPartition) -> Option<i64> {
         let input = self.inputs.get(tp)?;
-        let offset = self.task.head(tp).or(input.next)?;
+        let offset = self.task.head(&tp.topic).or(input.next)?;
         (input.committed != Some(offset)).then_some(offset)
     }
 }

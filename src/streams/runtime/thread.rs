@@ -8,9 +8,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::error::StreamsError;
-use super::manager::{Manager, now_ms};
+use super::manager::{Manager, TaskParts, now_ms};
 use super::output::Output;
-use super::seam::Application;
 use super::settings::Settings;
 use super::state::UncaughtAction;
 use crate::client::{Admin, Client, FetchConfig, ProducerConfig};
@@ -99,7 +98,7 @@ impl Control {
 pub(super) struct Parts {
     pub(super) settings: Arc<Settings>,
     pub(super) member: MemberSettings,
-    pub(super) app: Arc<dyn Application>,
+    pub(super) tasks: TaskParts,
     pub(super) client: Client,
     pub(super) handle: Handle,
     pub(super) control: Arc<Control>,
@@ -132,7 +131,7 @@ struct Thread {
 pub(super) fn run(parts: Parts) -> Result<(), Failed> {
     let output = Output::new(parts.client.clone(), parts.handle.clone(), parts.producer);
     let manager =
-        Manager::new(parts.settings, parts.app, parts.client, parts.handle, output, parts.fetch);
+        Manager::new(parts.settings, parts.tasks, parts.client, parts.handle, output, parts.fetch);
     let membership = join(&manager, &parts.member, &parts.control);
     let mut thread = Thread {
         manager,
@@ -170,7 +169,7 @@ impl Thread {
                         true => self.manager.active().into_iter().collect(),
                         false => vec![task],
                     };
-                    self.manager.revive(&ids, false)?;
+                    self.manager.revive(&ids, Some(task))?;
                 }
                 Err(error) => return Err(error),
             }
@@ -269,7 +268,7 @@ impl Thread {
                 log::warn!(target: crate::LOG_TARGET, "commit failed: {error}; beginning again");
                 let ids: Vec<_> = self.manager.active().into_iter().collect();
                 self.manager.output.discard();
-                self.manager.revive(&ids, false)?;
+                self.manager.revive(&ids, None)?;
                 Ok(true)
             }
             other => other,

@@ -15,6 +15,7 @@ use crate::streams::record::{Headers, RecordMetadata};
 use crate::streams::store::{CurrentRecord, WriteContext};
 
 /// Settings of the application that tasks use.
+#[derive(Clone)]
 pub(crate) struct TaskConfig {
     /// `application.id`.
     pub(crate) application_id: Arc<str>,

@@ -39,6 +39,7 @@ pub use source::{
 };
 pub(crate) use source::{ExtractContext as HeadContext, Head, HeadBytes, HeadError};
 use source::{HeadFactory, head_factory};
+pub(crate) use wire::InternalTopics;
 
 use super::error::TopologyError;
 use super::processor::{
