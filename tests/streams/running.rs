@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use llingr_kafka::streams::runtime::{ProcessingGuarantee, State, UncaughtAction};
+use llingr_kafka::streams::runtime::{
+    KafkaStreams, ProcessingGuarantee, State, StreamsError, UncaughtAction,
+};
+use llingr_kafka::streams::{Repartitioned, StreamsBuilder};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{
     SOON, StateDir, TestApp, Work, block_on, builder, close, produce, reach, values, wait_records,
 };
 use crate::support::{
-    Child, ChildSide, Cluster, Tool, child_side, shared_broker, unique, wait_until,
+    Child, ChildSide, Cluster, NewRecord, RecordHeader, Tool, child_side, shared_broker, unique,
+    wait_until,
 };
 
 fn topics(tool: &Tool, partitions: i32) -> (String, String, String) {
@@ -110,6 +114,105 @@ fn exactly_once_counts_in_memory_go_on_after_a_restart() {
 }
 
 #[test]
+fn a_cache_writes_a_key_once_for_each_commit_and_loses_nothing() {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 1);
+    produce(&tool, &input, 7, 0..700);
+    let mut app = TestApp::new(&input, &output, Work::CountInMemory);
+    app.caching = true;
+    let start = |app: &TestApp| {
+        let builder = builder(broker.bootstrap(), &id, app);
+        builder.commit_interval(Duration::from_secs(600)).start().unwrap()
+    };
+    let streams = start(&app);
+    wait_records(&tool, &output, 700);
+    // Closing commits.
+    close(&streams);
+    let changelog = format!("{id}-counts-changelog");
+    assert_eq!(tool.read(&changelog).unwrap().len(), 7, "the last count of each key");
+    produce(&tool, &input, 7, 700..1400);
+    let streams = start(&app);
+    wait_records(&tool, &output, 1400);
+    close(&streams);
+    assert_eq!(app.restored.count(), 7);
+    for (key, counts) in values(&tool, &output) {
+        assert_eq!(counts, (1..=200).collect::<Vec<u32>>(), "of {key}: each count once, in order");
+    }
+}
+
+#[test]
+fn timestamps_headers_and_nulls_arrive_as_they_were_sent() {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 1);
+    let sent = [
+        NewRecord::new("a", "1").timestamp_ms(1_000).header("h", Some(b"x")).header("h", None),
+        NewRecord::new("b", "2").timestamp_ms(500),
+        NewRecord::keyless("3").timestamp_ms(1_700_000_000_000).header("empty", Some(b"")),
+        NewRecord::tombstone("a").timestamp_ms(7),
+    ];
+    tool.produce(&input, &sent).unwrap();
+    let app = TestApp::new(&input, &output, Work::Copy);
+    let streams = builder(broker.bootstrap(), &id, &app).start().unwrap();
+    wait_records(&tool, &output, sent.len());
+    close(&streams);
+    let copied = tool.read(&output).unwrap();
+    for (sent, copied) in sent.iter().zip(&copied) {
+        assert_eq!((&sent.key, &sent.value), (&copied.key, &copied.value));
+        assert_eq!(sent.timestamp_ms, Some(copied.timestamp_ms));
+        let pairs = |headers: &[RecordHeader]| -> Vec<_> {
+            headers.iter().map(|header| (header.key.clone(), header.value.clone())).collect()
+        };
+        assert_eq!(pairs(&sent.headers), pairs(&copied.headers));
+    }
+}
+
+#[test]
+fn a_stream_is_repartitioned_by_a_new_key_through_a_topic_of_the_application() {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 3);
+    produce(&tool, &input, 10, 0..300);
+    let streams = StreamsBuilder::new();
+    streams
+        .stream::<String, String>(input.as_str())
+        .filter(|_, value| value.is_some_and(|text| text != "0"))
+        .map(|_, value| {
+            let number: u32 = value.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);
+            (Some(format!("m{}", number % 4)), value)
+        })
+        .repartition(Repartitioned::new())
+        .to(output.as_str());
+    let app = KafkaStreams::builder(&id, streams.build().unwrap())
+        .brokers(broker.bootstrap())
+        .commit_interval(Duration::from_millis(100));
+    let app = app.start().unwrap();
+    wait_records(&tool, &output, 299);
+    close(&app);
+    let values = values(&tool, &output);
+    for (key, numbers) in &values {
+        let rest: u32 = key[1..].parse().unwrap();
+        assert!(numbers.iter().all(|number| number % 4 == rest), "{key}: {numbers:?}");
+    }
+    let mut all: Vec<u32> = values.into_values().flatten().collect();
+    all.sort_unstable();
+    assert_eq!(all, (1..300).collect::<Vec<u32>>());
+}
+
+#[test]
+fn one_state_directory_is_one_instance_s_until_it_has_ended() {
+    let (broker, tool) = (shared_broker(), shared_broker().tool());
+    let (id, input, output) = topics(&tool, 1);
+    let app = TestApp::new(&input, &output, Work::CountOnDisk);
+    let start = || builder(broker.bootstrap(), &id, &app).start();
+    let first = start().unwrap();
+    let error = start().err().unwrap();
+    assert!(matches!(error, StreamsError::StateDirectory(_)), "{error}");
+    let dir = app.state.path().display().to_string();
+    assert!(error.to_string().contains(&dir), "{error}");
+    close(&first);
+    close(&start().unwrap());
+}
+
+#[test]
 fn a_thread_that_fails_is_replaced_and_exactly_once_drops_what_it_did() {
     let (broker, tool) = (shared_broker(), shared_broker().tool());
     let (id, input, output) = topics(&tool, 1);
@@ -132,7 +235,9 @@ fn a_thread_that_fails_is_replaced_and_exactly_once_drops_what_it_did() {
         .unwrap();
     reach(&streams, State::Error);
     assert_eq!(failures.load(Ordering::Relaxed), 2);
-    assert!(streams.failure().unwrap().to_string().contains("poison"));
+    let error = streams.failure().unwrap().to_string();
+    let place = format!("task 0_0, node each, record {input}-0 offset 50");
+    assert!(error.contains(&place) && error.contains("poison"), "{error}");
     // Whatever was sent before the poison was in a transaction that was aborted.
     assert_eq!(tool.read(&output).unwrap().len(), 0);
     app.poison = None;
@@ -207,6 +312,46 @@ fn count_until_killed(side: &ChildSide) {
     let streams = builder.start().unwrap();
     side.emit("started", ());
     let _ = streams.run();
+}
+
+#[test]
+fn at_least_once_counts_are_exact_where_a_killed_instance_had_committed() {
+    if let Some(side) = child_side() {
+        return count_until_killed(&side);
+    }
+    let name = "running::at_least_once_counts_are_exact_where_a_killed_instance_had_committed";
+    for on_disk in [true, false] {
+        let cluster = Cluster::builder()
+            .property("group.streams.session.timeout.ms", "2000")
+            .property("group.streams.heartbeat.interval.ms", "300")
+            .start();
+        let tool = cluster.tool();
+        let (id, input, output) = topics(&tool, 2);
+        let dir = StateDir::new();
+        let args = Args {
+            bootstrap: cluster.bootstrap(),
+            id: id.clone(),
+            input: input.clone(),
+            output: output.clone(),
+            state_dir: on_disk.then(|| dir.path().to_owned()),
+            exactly_once: false,
+        };
+        for round in 1..=3u32 {
+            let mut child = Child::spawn(name, &args);
+            produce(&tool, &input, 7, (round - 1) * 700..round * 700);
+            wait_until("everything is committed", SOON, || {
+                let mut committed = tool.committed(&id).unwrap_or_default();
+                committed.sort_by_key(|offset| offset.partition);
+                let committed: Vec<i64> = committed.iter().map(|offset| offset.offset).collect();
+                committed == tool.end_offsets(&input).unwrap()
+            });
+            child.kill9();
+        }
+        for (key, counts) in values(&tool, &output) {
+            let expected: Vec<u32> = (1..=300).collect();
+            assert_eq!(counts, expected, "of {key}: each count once, in order; disk {on_disk}");
+        }
+    }
 }
 
 /// Two instances count, one of them after the other is killed and started again in the middle of

@@ -143,3 +143,69 @@ impl Application for TopologyApplication {
         *self.disk.lock() = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::streams::serde::DefaultSerde;
+    use crate::streams::store::{StoreBuilder, Stores};
+    use crate::streams::{
+        BoxError, Consumed, Processor, ProcessorContext, Record, StoreDef, Topics,
+    };
+
+    struct Last;
+
+    impl Processor for Last {
+        type KeyIn = String;
+        type ValueIn = String;
+        type KeyOut = ();
+        type ValueOut = ();
+
+        fn process(
+            &mut self,
+            _: &mut ProcessorContext<'_, (), ()>,
+            _: Record<String, String>,
+        ) -> Result<(), BoxError> {
+            Ok(())
+        }
+    }
+
+    fn store() -> StoreBuilder<String, String> {
+        let supplier = Stores::in_memory_key_value("names");
+        Stores::key_value_builder(supplier, String::default_serde(), String::default_serde())
+    }
+
+    fn refused(topology: &Topology) -> String {
+        let stores = StoreSettings { state_dir: "unused".into(), ..StoreSettings::default() };
+        let config = TaskConfig::new("app");
+        let app = TopologyApplication::new(topology, config, &stores, InternalTopics::default());
+        let error = app.err().expect("an error");
+        assert!(matches!(error, StreamsError::Config(_)), "{error:?}");
+        error.to_string()
+    }
+
+    #[test]
+    fn what_the_runtime_does_not_do_is_refused_by_name() {
+        let consumed = Consumed::<String, String>::new;
+        let mut pattern = Topology::new();
+        let topics = Topics::Pattern("orders-.*".to_owned());
+        pattern.add_source("orders", topics, consumed()).unwrap();
+        let error = refused(&pattern);
+        assert!(error.contains("orders-.*") && error.contains("name them"), "{error}");
+
+        let mut global = Topology::new();
+        let logless = StoreDef::from(store().logging(false));
+        global.add_global_store(logless, "src", "topic", consumed(), "fill", || Last).unwrap();
+        let error = refused(&global);
+        assert!(error.contains("names") && error.contains("global"), "{error}");
+
+        let mut table = Topology::new();
+        let source = table.add_source("src", "topic", consumed()).unwrap();
+        table.add_processor("fill", || Last, &source).unwrap();
+        table.add_state_store(store()).unwrap();
+        table.connect_processor_stores("fill", ["names"]).unwrap();
+        table.reuse_source_topic("names", "topic").unwrap();
+        let error = refused(&table);
+        assert!(error.contains("names") && error.contains("source topic"), "{error}");
+    }
+}

@@ -341,6 +341,12 @@ impl Builder {
         if self.threads == 0 {
             return refuse("num.stream.threads must be at least 1".into());
         }
+        if self.internal.replication_factor != -1 && self.internal.replication_factor < 1 {
+            return refuse(format!(
+                "replication.factor ({}) must be at least 1, or -1 for the brokers' default",
+                self.internal.replication_factor
+            ));
+        }
         let exactly_once = self.guarantee == ProcessingGuarantee::ExactlyOnceV2;
         let default =
             if exactly_once { Duration::from_millis(100) } else { Duration::from_secs(30) };
