@@ -57,8 +57,9 @@
 //!   as a static archive, so that building needs Go 1.26 and a C compiler, or a
 //!   prebuilt archive in `LLINGR_LIB_DIR`.
 //! - `share` (default): share groups in native Rust, without Go.
-//! - `streams` (default): stream processing in native Rust: topologies, the stateless DSL,
-//!   state stores and a test driver, but nothing yet that runs a topology on brokers.
+//! - `streams` (default): stream processing in native Rust on streams groups (KIP-1071): the
+//!   Processor API with state stores, the stateless DSL, at-least-once and exactly-once, a test
+//!   driver; no aggregations, windows, joins, global stores and queries yet.
 //! - `dev-broker`: the embedded broker.
 //!
 //! # Guarantees and limits
@@ -94,7 +95,10 @@ pub mod share;
 #[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine fills it in"))]
 pub mod snapshot;
 #[cfg(feature = "streams")]
-#[allow(dead_code, reason = "the runtime is not joined to topologies yet")]
+#[allow(
+    dead_code,
+    reason = "tables and joins of the DSL, and global stores, need what nothing uses yet"
+)]
 pub mod streams;
 
 #[cfg(feature = "dev-broker")]

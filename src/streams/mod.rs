@@ -8,10 +8,13 @@
 //! | `dsl` | streams and tables in place of processors |
 //! | `task` | one partition's worth of a subtopology at work: no I/O, no clock |
 //! | [`store`] | state stores |
-//! | [`query`] | interactive queries: reading stores from outside while processing runs |
+//! | [`query`] | interactive queries: reading stores from outside; the runtime does not serve them yet |
 //! | `test_driver` | a topology without a broker |
 //! | `membership` | the member of a streams group (KIP-1071) and its heartbeats |
-//! | `runtime` | stream threads, fetching, commits, restoration; not joined to topologies yet |
+//! | [`runtime`] | instances that run a topology on brokers: threads, fetching, commits, restoration |
+//!
+//! Not there yet: aggregations, windows, joins and tables of the DSL (the Processor API and stores
+//! do without them), and what [`runtime`] says of itself.
 
 #[cfg_attr(
     not(test),
@@ -23,7 +26,6 @@ pub(crate) mod membership;
 mod processor;
 pub mod query;
 mod record;
-#[doc(hidden)]
 pub mod runtime;
 pub mod serde;
 pub mod store;

@@ -8,6 +8,11 @@ use crate::streams::store::StoreError;
 use crate::streams::task::TaskId;
 use crate::wire::ErrorCode;
 
+/// What the client below said: the request, the broker and the reason.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error(transparent)]
+pub struct ClientFailure(client::Error);
+
 /// Why something of a streams application failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -69,7 +74,7 @@ pub enum StreamsError {
     Topics(Arc<str>),
     /// The client below failed: connection, login, a broker's refusal.
     #[error("{0}")]
-    Client(client::Error),
+    Client(ClientFailure),
     /// The instance has the wrong state for this call.
     #[error("{0}")]
     State(Arc<str>),
@@ -91,7 +96,7 @@ impl StreamsError {
     pub fn is_retriable(&self) -> bool {
         match self {
             Self::Locked { .. } => true,
-            Self::Client(error) => client::decide(error).is_retry(),
+            Self::Client(error) => client::decide(&error.0).is_retry(),
             _ => false,
         }
     }
@@ -112,7 +117,7 @@ impl StreamsError {
                 | ErrorCode::FencedInstanceId
                 | ErrorCode::InvalidTxnState,
             ) => Self::Migrated(error.to_string().into()),
-            _ => Self::Client(error),
+            _ => Self::Client(ClientFailure(error)),
         }
     }
 }
@@ -121,7 +126,7 @@ impl From<client::Error> for StreamsError {
     fn from(error: client::Error) -> Self {
         match error {
             client::Error::Config(text) => Self::Config(text),
-            other => Self::Client(other),
+            other => Self::Client(ClientFailure(other)),
         }
     }
 }
