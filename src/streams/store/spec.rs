@@ -55,7 +55,7 @@ impl fmt::Debug for StoreKind {
     }
 }
 
-/// A name and a place for bytes; turned into a store by [`StoreSpec`] or by a typed builder.
+/// A name and a place for bytes; turned into a store by its specification or by a typed builder.
 #[derive(Debug, Clone)]
 pub struct StoreSupplier {
     pub(crate) name: Arc<str>,
