@@ -23,24 +23,61 @@ use crate::streams::store::{CacheBudget, StoreEnv};
 const RECORDS: usize = 2_000_000;
 const ROUNDS: usize = 5;
 
-type Text = Record<String, String>;
-
-/// What every variant does at an even hop.
-fn keep(record: &Text) -> bool {
-    record.value.as_ref().is_some_and(|value| !value.is_empty())
+/// A value with the work that every variant does on it.
+trait Work: crate::streams::serde::DefaultSerde + Clone + Send + Sync + 'static {
+    fn make() -> Self;
+    /// At an even hop.
+    fn keep(&self) -> bool;
+    /// At an odd hop.
+    fn change(self) -> Self;
+    fn bytes() -> bytes::Bytes;
 }
 
-/// What every variant does at an odd hop.
-fn change(mut value: String) -> String {
-    if value.len() > 100 {
-        value.truncate(50);
+/// Work that costs next to nothing: what is left are the hops and the key.
+impl Work for i64 {
+    fn make() -> Self {
+        1
     }
-    value.push('x');
-    value
+
+    fn keep(&self) -> bool {
+        *self >= 0
+    }
+
+    fn change(self) -> Self {
+        self + 1
+    }
+
+    fn bytes() -> bytes::Bytes {
+        1i64.to_be_bytes().to_vec().into()
+    }
 }
 
-fn record() -> Text {
-    Record::new("a-key-of-16-byte".to_owned(), "v".repeat(90), 1)
+/// Text of 90 characters that is changed in place.
+impl Work for String {
+    fn make() -> Self {
+        "v".repeat(90)
+    }
+
+    fn keep(&self) -> bool {
+        !self.is_empty()
+    }
+
+    fn change(mut self) -> Self {
+        self.pop();
+        self
+    }
+
+    fn bytes() -> bytes::Bytes {
+        Self::make().into()
+    }
+}
+
+fn record<V: Work>() -> Record<String, V> {
+    Record::new("a-key-of-16-byte".to_owned(), V::make(), 1)
+}
+
+fn keep<V: Work>(record: &Record<String, V>) -> bool {
+    record.value.as_ref().is_some_and(V::keep)
 }
 
 /// Nanoseconds a record, the best of some rounds.
@@ -70,11 +107,11 @@ trait ByReference {
     fn receive(&mut self, rest: &mut [Box<dyn ByReference>], record: &dyn Any);
 }
 
-struct RefHop(bool, u64);
+struct RefHop<V>(bool, u64, std::marker::PhantomData<fn(V)>);
 
-impl ByReference for RefHop {
+impl<V: Work> ByReference for RefHop<V> {
     fn receive(&mut self, rest: &mut [Box<dyn ByReference>], record: &dyn Any) {
-        let Some(record) = record.downcast_ref::<Text>() else { return };
+        let Some(record) = record.downcast_ref::<Record<String, V>>() else { return };
         let Some((next, rest)) = rest.split_first_mut() else {
             self.1 += black_box(record).timestamp as u64;
             return;
@@ -85,7 +122,7 @@ impl ByReference for RefHop {
             }
         } else {
             // The receiver does not own the record: what it makes is made of copies.
-            let value = record.value.clone().map(change);
+            let value = record.value.clone().map(V::change);
             let changed = Record { value, ..record.clone() };
             next.receive(rest, &changed);
         }
@@ -96,11 +133,11 @@ trait Boxed {
     fn receive(&mut self, rest: &mut [Box<dyn Boxed>], record: Box<dyn Any>);
 }
 
-struct BoxHop(bool, u64);
+struct BoxHop<V>(bool, u64, std::marker::PhantomData<fn(V)>);
 
-impl Boxed for BoxHop {
+impl<V: Work> Boxed for BoxHop<V> {
     fn receive(&mut self, rest: &mut [Box<dyn Boxed>], record: Box<dyn Any>) {
-        let Ok(record) = record.downcast::<Text>() else { return };
+        let Ok(record) = record.downcast::<Record<String, V>>() else { return };
         let Some((next, rest)) = rest.split_first_mut() else {
             self.1 += black_box(&record).timestamp as u64;
             return;
@@ -111,21 +148,21 @@ impl Boxed for BoxHop {
                 next.receive(rest, Box::new(record));
             }
         } else {
-            let changed = Record { value: record.value.map(change), ..record };
+            let changed = Record { value: record.value.map(V::change), ..record };
             next.receive(rest, Box::new(changed));
         }
     }
 }
 
-fn arena(stores: TaskStores) -> Task {
+fn arena<V: Work>(stores: TaskStores) -> Task {
     let builder = StreamsBuilder::new();
     let counted = std::sync::atomic::AtomicU64::new(0);
     builder
-        .stream::<String, String>("in")
-        .filter(|_, value| value.is_some_and(|value| !value.is_empty()))
-        .map_values(|value| value.map(change))
-        .filter(|_, value| value.is_some_and(|value| !value.is_empty()))
-        .map_values(|value| value.map(change))
+        .stream::<String, V>("in")
+        .filter(|_, value| value.is_some_and(V::keep))
+        .map_values(|value| value.map(V::change))
+        .filter(|_, value| value.is_some_and(V::keep))
+        .map_values(|value| value.map(V::change))
         .for_each(move |key, value| {
             black_box((key, value));
             counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -156,42 +193,48 @@ fn no_stores() -> TaskStores {
 #[test]
 #[ignore = "a measurement"]
 fn dispatch_costs() {
+    println!("ns a record, five hops, {RECORDS} records, best of {ROUNDS}");
+    costs_of::<i64>("number");
+    costs_of::<String>("text of 90");
+}
+
+fn costs_of<V: Work>(what: &str) {
     let made = measure(|count| {
         for _ in 0..count {
-            black_box(record());
+            black_box(record::<V>());
         }
     });
     let kinds = [true, false, true, false, true];
-    let mut task = arena(no_stores());
+    let mut task = arena::<V>(no_stores());
     let by_value = measure(|count| {
         for _ in 0..count {
             task.state.node = 0;
             crate::streams::processor::ProcessorContext::new(task.flow(&mut Nowhere))
-                .forward(record())
+                .forward(record::<V>())
                 .unwrap();
         }
     });
     let mut nodes: Vec<Box<dyn ByReference>> =
-        kinds.iter().map(|keep| Box::new(RefHop(*keep, 0)) as _).collect();
+        kinds.iter().map(|keep| Box::new(RefHop::<V>(*keep, 0, Default::default())) as _).collect();
     let by_reference = measure(|count| {
         let (first, rest) = nodes.split_first_mut().unwrap();
         for _ in 0..count {
-            first.receive(rest, &record());
+            first.receive(rest, &record::<V>());
         }
     });
     let mut nodes: Vec<Box<dyn Boxed>> =
-        kinds.iter().map(|keep| Box::new(BoxHop(*keep, 0)) as _).collect();
+        kinds.iter().map(|keep| Box::new(BoxHop::<V>(*keep, 0, Default::default())) as _).collect();
     let boxed = measure(|count| {
         let (first, rest) = nodes.split_first_mut().unwrap();
         for _ in 0..count {
-            first.receive(rest, Box::new(record()));
+            first.receive(rest, Box::new(record::<V>()));
         }
     });
     let raw = |offset| RawRecord {
         offset,
         timestamp: 1,
         key: Some("a-key-of-16-byte".into()),
-        value: Some("v".repeat(90).into()),
+        value: Some(V::bytes()),
         headers: Default::default(),
     };
     let whole = measure(|count| {
@@ -200,10 +243,10 @@ fn dispatch_costs() {
             assert_eq!(task.process(500, 0, &|_| true, &mut Nowhere).unwrap(), 500);
         }
     });
-    println!("ns a record, five hops, {RECORDS} records, best of {ROUNDS}");
-    println!("making the record            {made:7.1}");
-    println!("by value through the arena   {by_value:7.1}");
-    println!("by reference, model          {by_reference:7.1}");
-    println!("boxed Any, model             {boxed:7.1}");
-    println!("queue, serdes and arena      {whole:7.1}");
+    println!("{what}:");
+    println!("  making the record            {made:7.1}");
+    println!("  by value through the arena   {by_value:7.1}");
+    println!("  by reference, model          {by_reference:7.1}");
+    println!("  boxed Any, model             {boxed:7.1}");
+    println!("  queue, serdes and arena      {whole:7.1}");
 }

@@ -8,13 +8,14 @@
 //! | `build` | [`BuiltTopology`]: subtopologies, full names, what tasks are made from |
 //! | `describe` | the text of Java's `TopologyDescription` |
 //! | `wire` | the topology as the group's coordinator wants it |
-//! | `java_set`, `names` | Java's iteration order; Kafka's rules for names |
+//! | `java_set`, `java_tree`, `names` | Java's iteration orders; Kafka's rules for names |
 //!
 //! The DSL writes into the same builder, so that there is one way from a topology to tasks.
 
 mod build;
 mod describe;
 mod java_set;
+mod java_tree;
 mod names;
 mod node;
 mod sink;
