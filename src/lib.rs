@@ -95,10 +95,6 @@ pub mod share;
 #[cfg_attr(not(feature = "engine"), allow(dead_code, reason = "the engine fills it in"))]
 pub mod snapshot;
 #[cfg(feature = "streams")]
-#[allow(
-    dead_code,
-    reason = "tables and joins of the DSL, and global stores, need what nothing uses yet"
-)]
 pub mod streams;
 
 #[cfg(feature = "dev-broker")]

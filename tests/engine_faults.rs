@@ -1,5 +1,6 @@
 //! What goes wrong around the engine, on a real broker: killed processes,
 //! killed brokers, moved leaders, frozen members.
+#![cfg(feature = "engine")]
 
 mod member;
 mod support;

@@ -1,5 +1,6 @@
 //! The engine's life on a real broker: starting, pausing, stopping in each
 //! state, and what it says of itself.
+#![cfg(feature = "engine")]
 
 mod member;
 mod support;

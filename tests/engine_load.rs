@@ -1,4 +1,5 @@
 //! The engine under load and at its bounds, on a real broker.
+#![cfg(feature = "engine")]
 
 mod member;
 mod support;

@@ -1,5 +1,6 @@
 //! Engines one after the other in one process, and what they leave behind.
 //! Each test runs in a process of its own: a process holds one engine.
+#![cfg(feature = "engine")]
 
 mod support;
 

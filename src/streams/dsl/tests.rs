@@ -2,9 +2,8 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::streams::error::BoxError;
-use crate::streams::processor::{
-    FixedKeyContext, FixedKeyProcessor, FixedKeyRecord, Processor, ProcessorContext,
-};
+use crate::streams::processor::testing::Pass;
+use crate::streams::processor::{FixedKeyContext, FixedKeyProcessor, FixedKeyRecord};
 use crate::streams::record::Record;
 use crate::streams::serde::StringSerde;
 use crate::streams::test_driver::TopologyTestDriver;
@@ -133,22 +132,6 @@ fn names_burn_numbers_as_in_java() {
     assert_eq!(source.filter(|_, _| true).node_name(), "KSTREAM-FILTER-0000000016");
 }
 
-struct Same;
-
-impl Processor for Same {
-    type KeyIn = String;
-    type ValueIn = String;
-    type KeyOut = String;
-    type ValueOut = String;
-    fn process(
-        &mut self,
-        cx: &mut ProcessorContext<'_, String, String>,
-        record: Record<String, String>,
-    ) -> Result<(), BoxError> {
-        Ok(cx.forward(record)?)
-    }
-}
-
 struct Twice;
 
 impl FixedKeyProcessor for Twice {
@@ -169,8 +152,8 @@ impl FixedKeyProcessor for Twice {
 fn processors_take_part_and_only_generated_names_burn_numbers() {
     let builder = StreamsBuilder::new();
     let source = texts(&builder);
-    assert_eq!(source.named("p").process(|| Same, &[]).node_name(), "p");
-    let processed = source.process(|| Same, &[]);
+    assert_eq!(source.named("p").process(|| Pass, &[]).node_name(), "p");
+    let processed = source.process(|| Pass, &[]);
     assert_eq!(processed.node_name(), "KSTREAM-PROCESSOR-0000000001");
     let values = processed.process_values(|| Twice, &[]);
     assert_eq!(values.node_name(), "KSTREAM-PROCESSVALUES-0000000002");
@@ -178,7 +161,7 @@ fn processors_take_part_and_only_generated_names_burn_numbers() {
     assert!(!source.process_values(|| Twice, &[]).repartition_required);
     values.to("out");
     assert_eq!(run(&builder, &PAIRS[..1]), ["a:x yx y@0"]);
-    source.process(|| Same, &["missing"]);
+    source.process(|| Pass, &["missing"]);
     let error = builder.build().unwrap_err().to_string();
     assert!(error.contains("no store named missing"), "{error}");
 }

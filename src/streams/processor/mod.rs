@@ -10,12 +10,14 @@
 mod context;
 mod fixed_key;
 mod schedule;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use context::{ProcessorContext, StoreAccessError};
 pub(crate) use fixed_key::FixedKeyAdapter;
 pub use fixed_key::{FixedKeyContext, FixedKeyProcessor, FixedKeyRecord, FixedKeySupplier};
+pub(crate) use schedule::{Call, Due, Schedules};
 pub use schedule::{Cancellable, PunctuationType, Punctuator};
-pub(crate) use schedule::{Due, Schedules};
 
 use super::error::BoxError;
 use super::record::Record;

@@ -11,8 +11,6 @@
 //! Queries for windows, sessions and versions come as further types in `request` and further
 //! views beside `view`.
 
-#![allow(dead_code, unused_imports, reason = "the runtime uses what nothing else does yet")]
-
 mod error;
 mod registry;
 mod request;

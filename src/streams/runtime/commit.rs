@@ -42,13 +42,16 @@ impl Manager {
             return Ok(false);
         }
         let mut to_commit = Vec::new();
-        for slot in tasks.iter().filter_map(|id| self.slots.get(id)) {
+        // Tasks with the ends of their offsets in `to_commit`.
+        let mut ends = Vec::with_capacity(tasks.len());
+        for (id, slot) in tasks.iter().filter_map(|id| Some((*id, self.slots.get(id)?))) {
             for tp in slot.inputs.keys() {
                 let Some(offset) = slot.to_commit(tp) else { continue };
                 let metadata = slot.task.metadata(&tp.topic);
                 let partition = tp.clone();
                 to_commit.push(OffsetToCommit { partition, offset, leader_epoch: -1, metadata });
             }
+            ends.push((id, to_commit.len()));
         }
         let written = self.output.flush()?;
         if self.output.is_transactional() {
@@ -56,7 +59,7 @@ impl Manager {
         } else {
             self.commit_offsets(&to_commit, group)?;
         }
-        self.finish(&tasks, &to_commit, &written)?;
+        self.finish(&ends, &to_commit, &written)?;
         Ok(true)
     }
 
@@ -85,18 +88,20 @@ impl Manager {
 
     fn finish(
         &mut self,
-        tasks: &[TaskId],
+        ends: &[(TaskId, usize)],
         committed: &[OffsetToCommit],
         written: &HashMap<TopicPartition, i64>,
     ) -> Result<(), StreamsError> {
-        for id in tasks {
+        let mut start = 0;
+        for (id, end) in ends {
+            let own = &committed[std::mem::replace(&mut start, *end)..*end];
             let Some(slot) = self.slots.get_mut(id) else { continue };
             for (tp, log) in &mut slot.changelogs {
                 if let Some(next) = written.get(tp) {
                     log.next = Some(*next);
                 }
             }
-            for offset in committed {
+            for offset in own {
                 if let Some(input) = slot.inputs.get_mut(&offset.partition) {
                     input.committed = Some(offset.offset);
                 }

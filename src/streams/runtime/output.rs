@@ -58,16 +58,17 @@ impl Output {
         self.producer.as_ref().ok_or_else(|| StreamsError::State("no producer".into()))
     }
 
-    fn begin(&mut self) -> Result<&Producer, StreamsError> {
-        let begin = self.is_transactional() && !self.in_transaction;
+    fn begin(&mut self) -> Result<(), StreamsError> {
+        // Looked at after `prepare`: a new producer is in no transaction.
         self.prepare()?;
-        if begin {
-            if let Some(producer) = &self.producer {
-                producer.begin_transaction().map_err(StreamsError::of_output)?;
-            }
+        if self.is_transactional()
+            && !self.in_transaction
+            && let Some(producer) = &self.producer
+        {
+            producer.begin_transaction().map_err(StreamsError::of_output)?;
             self.in_transaction = true;
         }
-        self.prepare()
+        Ok(())
     }
 
     /// Waits until everything sent is written, and tells how far the changelogs are.

@@ -36,8 +36,6 @@
 //! `BytesStore` with the segment id as key prefix. `ValueFormat` gains a variant for values that
 //! carry headers.
 
-#![allow(dead_code, unused_imports, reason = "the runtime uses what nothing else does yet")]
-
 mod bytes_store;
 mod cache;
 mod context;
@@ -61,18 +59,18 @@ mod tests;
 mod typed;
 
 pub use bytes_store::{BytesStore, Checkpoint, Entry, EntryIter, KeyRange, Order, RestoreEntry};
-pub(crate) use cache::{CacheBudget, DirtyEntry};
+pub(crate) use cache::CacheBudget;
 pub(crate) use context::{CurrentRecord, WriteContext};
+pub(crate) use database::DiskEngine;
 pub use database::DiskOptions;
-pub(crate) use database::{DiskEngine, TaskDatabase};
 pub use error::StoreError;
 pub use position::{Position, PositionBound};
 pub use restore::{RestoreListener, RestoreSource};
 pub(crate) use restore::{RestoreProgress, RestoreRecord};
-pub(crate) use spec::{StoreKind, StoreSpec, ValueFormat};
+pub(crate) use spec::StoreSpec;
 pub use spec::{StoreSupplier, Stores};
-pub(crate) use state_dir::{StateDirectory, TaskDirectory, random_process_id};
-pub(crate) use state_store::{ChangelogRecord, FlushedChange, StateStore};
+pub(crate) use state_dir::StateDirectory;
+pub(crate) use state_store::StateStore;
 pub(crate) use task_stores::{DiskPlace, StoreEnv, TaskStores};
 pub(crate) use typed::Facade;
 pub use typed::{

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use proptest::prelude::*;
 
+use super::spec::ValueFormat;
+use super::state_store::{ChangelogRecord, FlushedChange};
 use super::testing::{Fixture, TempDir, bytes};
 use super::*;
 use crate::streams::record::Headers;

@@ -15,13 +15,10 @@ use super::collector::Collector;
 use super::handler::{ErrorContext, ErrorDecision, ErrorStage};
 use super::state::{OpenStore, TaskState};
 use crate::streams::error::{BoxError, Failed, Place, TaskError};
-use crate::streams::processor::{Cancellable, PunctuationType};
+use crate::streams::processor::{Call, Cancellable, PunctuationType};
 use crate::streams::record::{Record, RecordMetadata};
 use crate::streams::task::collector::OutRecord;
 use crate::streams::topology::Graph;
-
-/// What a punctuation calls.
-type Scheduled = Box<dyn FnMut(Flow<'_>, i64) -> Result<(), BoxError> + Send>;
 
 /// A node at work.
 pub(crate) trait Node: Send {
@@ -248,7 +245,7 @@ impl Flow<'_> {
         interval: Duration,
         kind: PunctuationType,
         start: Option<i64>,
-        call: Option<Scheduled>,
+        call: Call,
     ) -> Result<Cancellable, BoxError> {
         let now = match kind {
             PunctuationType::StreamTime => self.state.stream_time,

@@ -84,6 +84,13 @@ impl<K, V> fmt::Debug for NodeHandle<K, V> {
     }
 }
 
+/// A handle of a processor.
+type Forwarding<P> = NodeHandle<<P as Processor>::KeyOut, <P as Processor>::ValueOut>;
+
+/// A handle of a processor that cannot change keys.
+type ForwardingFixed<P> =
+    NodeHandle<<P as FixedKeyProcessor>::Key, <P as FixedKeyProcessor>::ValueOut>;
+
 /// One parent or several: a handle, or an array or slice of handles.
 pub trait Parents<K, V> {
     /// The handles.
@@ -182,7 +189,6 @@ struct GlobalDef {
     source: usize,
     processor: usize,
     store: Arc<str>,
-    topic: String,
     /// Bytes go straight into the store when it is restored; else records go through the
     /// processor.
     raw: bool,
@@ -333,16 +339,12 @@ impl Topology {
     /// # Errors
     /// [`TopologyError`] if the name is taken or not allowed, there is no parent, or one of the
     /// supplier's stores cannot be added.
-    #[allow(clippy::type_complexity, reason = "the types of the new edge, spelled out")]
     pub fn add_processor<S: ProcessorSupplier>(
         &mut self,
         name: &str,
         supplier: S,
         parents: impl Parents<<S::Processor as Processor>::KeyIn, <S::Processor as Processor>::ValueIn>,
-    ) -> Result<
-        NodeHandle<<S::Processor as Processor>::KeyOut, <S::Processor as Processor>::ValueOut>,
-        TopologyError,
-    > {
+    ) -> Result<Forwarding<S::Processor>, TopologyError> {
         let parents = self.parents(name, &parents.handles())?;
         let stores = supplier.stores();
         let make: MakeProcessor = Arc::new(move || Box::new(ProcessorNode::new(supplier.get())));
@@ -355,7 +357,6 @@ impl Topology {
     ///
     /// # Errors
     /// As [`add_processor`](Self::add_processor).
-    #[allow(clippy::type_complexity, reason = "the types of the new edge, spelled out")]
     pub fn add_fixed_key_processor<S: FixedKeySupplier>(
         &mut self,
         name: &str,
@@ -364,13 +365,7 @@ impl Topology {
             <S::Processor as FixedKeyProcessor>::Key,
             <S::Processor as FixedKeyProcessor>::ValueIn,
         >,
-    ) -> Result<
-        NodeHandle<
-            <S::Processor as FixedKeyProcessor>::Key,
-            <S::Processor as FixedKeyProcessor>::ValueOut,
-        >,
-        TopologyError,
-    > {
+    ) -> Result<ForwardingFixed<S::Processor>, TopologyError> {
         let stores = supplier.stores();
         let handle = self.add_processor(name, move || FixedKeyAdapter(supplier.get()), parents)?;
         self.add_own_stores(&handle.name, stores)?;
@@ -562,7 +557,6 @@ impl Topology {
             source: source.index,
             processor: processor.index,
             store: name,
-            topic: topic.to_owned(),
             raw,
         });
         Ok(())

@@ -1,28 +1,9 @@
 use super::*;
-use crate::streams::error::BoxError;
-use crate::streams::processor::ProcessorContext;
+use crate::streams::processor::testing::Pass;
 use crate::streams::record::Record;
 use crate::streams::serde::StringSerde;
 use crate::streams::store::{StoreSpec, Stores};
 use crate::streams::topology::wire::InternalTopics;
-
-struct Pass;
-
-impl Processor for Pass {
-    type KeyIn = String;
-    type ValueIn = String;
-    type KeyOut = String;
-    type ValueOut = String;
-
-    fn process(
-        &mut self,
-        cx: &mut ProcessorContext<'_, String, String>,
-        record: Record<String, String>,
-    ) -> Result<(), BoxError> {
-        cx.forward(record)?;
-        Ok(())
-    }
-}
 
 fn texts() -> Consumed<String, String> {
     Consumed::new()
