@@ -1,5 +1,6 @@
 //! Records of every kind on a real broker: what handlers see, what becomes of
 //! those that fail, and what gaps in a log do.
+#![cfg(feature = "engine")]
 
 mod member;
 mod support;
@@ -66,7 +67,7 @@ fn handlers_see_every_field_as_it_was_produced() {
         spec.echo = true;
         let member = Member::start(&spec);
         journal.wait_ended(records.len(), SOON);
-        let mut seen = member.seen();
+        let mut seen = member.wait_seen(records.len());
         seen.sort_by_key(|s| s.offset);
         member.stop();
         let stored = tool.read(&topic).unwrap();
@@ -102,7 +103,7 @@ fn the_brokers_own_timestamps_are_told_as_such() {
     spec.echo = true;
     let member = Member::start(&spec);
     journal.wait_ended(1, SOON);
-    let seen = member.seen().remove(0);
+    let seen = member.wait_seen(1).remove(0);
     member.stop();
     assert_eq!(seen.timestamp_kind, "append");
     assert_eq!(seen.timestamp_ms, tool.read(&topic).unwrap()[0].timestamp_ms);

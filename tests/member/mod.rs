@@ -21,7 +21,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::support::{Child, Event, SOON, unique, wait_until};
+use crate::support::{Child, Event, SOON, unique, wait_for, wait_until};
 
 /// What an engine is built from and what its handlers do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -382,11 +382,16 @@ impl Member {
         self.child.kill9()
     }
 
-    /// What was seen so far, of a spec with `echo`.
+    /// So many messages, of a spec with `echo`. They come by another way than the journal's
+    /// lines, which say nothing of them.
     #[track_caller]
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        let events = self.child.events();
-        events.iter().filter(|e| e.name == "message").map(Event::data).collect()
+    pub(crate) fn wait_seen(&self, messages: usize) -> Vec<Seen> {
+        wait_for(&format!("{messages} messages seen by {}", self.name), SOON, || {
+            let events = self.child.events();
+            let seen: Vec<Seen> =
+                events.iter().filter(|e| e.name == "message").map(Event::data).collect();
+            (seen.len() >= messages).then_some(seen)
+        })
     }
 
     #[track_caller]
