@@ -333,6 +333,12 @@ fn check_login(settings: &Settings, has_provider: bool) -> Result<(), OptionsErr
     if method == Some("gcp") && settings.part != Part::Engine {
         return Err(engine_only("sasl.oauthbearer.method=gcp", settings.part));
     }
+    if mechanism == Some("OAUTHBEARER")
+        && matches!(method, None | Some("oidc"))
+        && settings.part != Part::Engine
+    {
+        return Err(engine_only("sasl.oauthbearer.method=oidc", settings.part));
+    }
     match mechanism {
         Some("PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512") => {
             for key in PASSWORD_KEYS {

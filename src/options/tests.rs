@@ -394,7 +394,13 @@ mod login {
         assert!(error.contains("engine only"), "{error}");
         let gcp = Options::new().sasl_gcp_iam();
         assert!(gcp.validate(Part::Streams).is_err());
-        oidc("https://idp/").tls().validate(Part::Share).expect("oidc is for all");
+        for part in [Part::Share, Part::Streams] {
+            let error = oidc("https://idp/").tls().validate(part).expect_err("refused").to_string();
+            assert!(error.contains("sasl.oauthbearer") && error.contains("engine"), "{error}");
+            let alone = Options::new().kafka_option("sasl.mechanism", "OAUTHBEARER").tls();
+            let error = alone.validate(part).expect_err("refused").to_string();
+            assert!(error.contains("sasl_oauthbearer_callback"), "{error}");
+        }
     }
 
     #[test]
