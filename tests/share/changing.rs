@@ -11,10 +11,11 @@ use llingr_kafka::share::{AckType, ShareAdmin, ShareConsumer, ShareError};
 
 use crate::common::{
     SOON, accept_count, block_on, builder, explicit, from_earliest, lag, poll_count, produce,
+    set_up,
 };
 use crate::support::{
-    Bulk, Cluster, Listener, Login, Mechanism, NewTopic, Tool, one_at_a_time, shared_broker,
-    shared_secure_broker, unique,
+    Bulk, Cluster, Listener, Login, Mechanism, NewTopic, Tool, one_at_a_time, shared_secure_broker,
+    unique,
 };
 
 /// Longest time for all the records of a test on a machine that is busy with other things.
@@ -129,10 +130,7 @@ fn ten_members_that_join_and_leave_lose_nothing_and_double_nothing() {
     const MEMBERS: usize = 10;
     const TURNS: usize = 4;
     const COUNT: u64 = 6000;
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 3).unwrap();
+    let (broker, tool, topic, group) = set_up(3);
     block_on(async {
         let bootstrap = broker.bootstrap().to_owned();
         from_earliest(&bootstrap, &group, None).await;
@@ -243,10 +241,7 @@ fn share_11_a_topic_deleted_and_made_again_fails_its_acks_and_is_read_from_its_n
 
 #[test]
 fn share_38_dropping_one_of_two_consumers_of_a_process_releases_its_records_alone() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..10);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, Some(Duration::from_secs(60))).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use llingr_kafka::Options;
 use llingr_kafka::share::{AckType, ShareAdmin, ShareConsumer, ShareConsumerBuilder, ShareRecord};
 
-use crate::support::{NewRecord, Tool};
+use crate::support::{NewRecord, SharedBroker, Tool, shared_broker, unique};
 
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
@@ -22,6 +22,15 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
 
 pub(crate) fn explicit() -> Options {
     Options::new().kafka_option("share.acknowledgement.mode", "explicit")
+}
+
+/// The broker that tests share, a new topic on it, and the name of a group.
+pub(crate) fn set_up(partitions: i32) -> (&'static SharedBroker, Tool, String, String) {
+    let broker = shared_broker();
+    let (topic, group) = (unique("share"), unique("group"));
+    let tool = broker.tool();
+    tool.create(&topic, partitions).unwrap();
+    (broker, tool, topic, group)
 }
 
 /// A builder for one topic.

@@ -6,16 +6,13 @@ use llingr_kafka::{Metrics, Options};
 
 use crate::common::{
     SOON, accept_count, block_on, builder, explicit, from_earliest, lag, number, poll_count,
-    produce,
+    produce, set_up,
 };
 use crate::support::{shared_broker, unique};
 
 #[test]
 fn implicit_mode_accepts_with_the_next_poll_and_hands_out_each_record_once() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 3).unwrap();
+    let (broker, tool, topic, group) = set_up(3);
     produce(&tool, &topic, 3, 0..3000);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
@@ -42,10 +39,7 @@ fn implicit_mode_accepts_with_the_next_poll_and_hands_out_each_record_once() {
 
 #[test]
 fn share_35_implicit_mode_releases_the_records_of_the_last_poll_on_close() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..10);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
@@ -64,10 +58,7 @@ fn share_35_implicit_mode_releases_the_records_of_the_last_poll_on_close() {
 
 #[test]
 fn accept_release_and_reject_have_their_effects_and_the_report_names_the_ranges() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..10);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
@@ -110,10 +101,7 @@ fn accept_release_and_reject_have_their_effects_and_the_report_names_the_ranges(
 
 #[test]
 fn a_renewed_lock_outlives_the_first_one() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..1);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, Some(Duration::from_secs(15))).await;
@@ -135,10 +123,7 @@ fn a_renewed_lock_outlives_the_first_one() {
 
 #[test]
 fn strict_mode_refuses_a_poll_before_everything_is_acknowledged() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..5);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
@@ -160,10 +145,7 @@ fn strict_mode_refuses_a_poll_before_everything_is_acknowledged() {
 
 #[test]
 fn two_consumers_share_one_partition_and_no_record_is_handed_out_twice() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
         let options = || explicit().kafka_option("max.poll.records", "20");
@@ -199,10 +181,7 @@ fn two_consumers_share_one_partition_and_no_record_is_handed_out_twice() {
 
 #[test]
 fn record_limit_mode_never_exceeds_the_limit_of_a_poll() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 2).unwrap();
+    let (broker, tool, topic, group) = set_up(2);
     produce(&tool, &topic, 2, 0..100);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
@@ -253,10 +232,7 @@ fn topics_can_be_changed_and_partitions_paused() {
 #[test]
 fn the_runner_accepts_what_succeeds_and_brings_back_what_fails_or_panics() {
     use std::sync::{Arc, Mutex};
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 2).unwrap();
+    let (broker, tool, topic, group) = set_up(2);
     produce(&tool, &topic, 2, 0..50);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
@@ -288,10 +264,7 @@ fn the_runner_accepts_what_succeeds_and_brings_back_what_fails_or_panics() {
 
 #[test]
 fn share_05_a_poll_can_be_dropped_and_woken() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
         let consumer =
@@ -323,10 +296,7 @@ fn share_05_a_poll_can_be_dropped_and_woken() {
 
 #[test]
 fn groups_are_described_and_their_offsets_listed_moved_and_deleted() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..10);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;

@@ -6,11 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::common::{
     SOON, accept_count, block_on, builder, explicit, from_earliest, lag, number, poll_count,
-    produce,
+    produce, set_up,
 };
-use crate::support::{
-    Child, ChildSide, Cluster, Proxy, child_side, one_at_a_time, shared_broker, unique,
-};
+use crate::support::{Child, ChildSide, Cluster, Proxy, child_side, one_at_a_time, unique};
 
 #[derive(Serialize, Deserialize)]
 struct Member {
@@ -48,10 +46,7 @@ fn share_38_kill_9_of_one_of_three_consumers_loses_nothing() {
     if let Some(side) = child_side() {
         return work(&side);
     }
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 3).unwrap();
+    let (broker, tool, topic, group) = set_up(3);
     block_on(from_earliest(broker.bootstrap(), &group, Some(Duration::from_secs(15))));
     let args = Member {
         bootstrap: broker.bootstrap().to_owned(),
@@ -176,10 +171,7 @@ fn share_41_a_connection_whose_end_the_broker_does_not_see_costs_no_more_than_th
 
 #[test]
 fn close_ends_in_time_whatever_the_state() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..10);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;

@@ -6,16 +6,13 @@ use std::time::{Duration, Instant};
 use llingr_kafka::share::{AckType, ShareError};
 
 use crate::common::{
-    SOON, block_on, builder, explicit, from_earliest, lag, number, poll_count, produce,
+    SOON, block_on, builder, explicit, from_earliest, lag, number, poll_count, produce, set_up,
 };
-use crate::support::{Cluster, NewRecord, one_at_a_time, shared_broker, unique};
+use crate::support::{Cluster, NewRecord, one_at_a_time, unique};
 
 #[test]
 fn share_22_locks_that_end_in_the_middle_of_a_batch_cost_the_other_records_nothing() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..10);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, Some(Duration::from_secs(4))).await;
@@ -56,10 +53,7 @@ fn share_22_locks_that_end_in_the_middle_of_a_batch_cost_the_other_records_nothi
 
 #[test]
 fn share_42_records_that_fail_again_and_again_come_in_shrinking_batches_then_alone_then_never() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..16);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, None).await;
@@ -101,10 +95,7 @@ fn share_42_records_that_fail_again_and_again_come_in_shrinking_batches_then_alo
 
 #[test]
 fn automatic_renewal_keeps_a_record_beyond_its_lock_and_ends_at_its_bound() {
-    let broker = shared_broker();
-    let (topic, group) = (unique("share"), unique("group"));
-    let tool = broker.tool();
-    tool.create(&topic, 1).unwrap();
+    let (broker, tool, topic, group) = set_up(1);
     produce(&tool, &topic, 1, 0..1);
     block_on(async {
         from_earliest(broker.bootstrap(), &group, Some(Duration::from_secs(3))).await;
